@@ -1,0 +1,1 @@
+//! Subcommands: parsing and exit codes, no logic.

@@ -1,0 +1,17 @@
+//! assay: hardware validation and conformance harness for AMD ROCm boards.
+//!
+//! The rooms and the way of the data are described in `docs/architecture.md`:
+//! suites expand to cases, ops plan them, fixtures fill them, boards run them, the judge decides, and
+//! reports fold the journal. Nothing flows backwards.
+
+pub mod board;
+pub mod cli;
+pub mod fixture;
+pub mod judge;
+pub mod ops;
+pub mod record;
+pub mod report;
+pub mod run;
+pub mod suite;
+pub mod tensor;
+pub mod toolchain;

@@ -1,0 +1,1 @@
+//! Reports: folds over the journal. Refuses to decide anything that the records do not say.

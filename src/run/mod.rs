@@ -1,0 +1,1 @@
+//! Supervisor, workers, journal. The supervisor refuses to touch a board.

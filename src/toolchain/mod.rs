@@ -1,0 +1,1 @@
+//! Compilers, builds, cache. Refuses to know ops.
