@@ -1,1 +1,3 @@
 //! Compilers, builds, cache. Refuses to know ops.
+
+pub mod host;
