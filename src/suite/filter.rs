@@ -61,7 +61,10 @@ impl Filter {
             Self::Key(_, value) => hint(value, words),
             Self::Substring(s) => {
                 let near = nearest(s, words);
-                if near.is_empty() { String::new() } else { format!("; did you mean '{}'?", near.join("' or '")) }
+                match near.is_empty() {
+                    true => "; assay list shows every case".to_string(),
+                    false => format!("; did you mean '{}'?", near.join("' or '")),
+                }
             }
             Self::Regex(_) => String::new(),
         }

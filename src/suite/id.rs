@@ -72,7 +72,10 @@ fn parse(ops: Ops, id: &str) -> Result<(&'static dyn Contract, Params, Placement
 }
 
 /// The op of that name.
-pub(super) fn find(ops: Ops, name: &str) -> Result<&'static dyn Contract, String> {
+///
+/// # Errors
+/// A sentence with the nearest names.
+pub fn find(ops: Ops, name: &str) -> Result<&'static dyn Contract, String> {
     let known = ops.iter().find(|op| op.name() == name).copied();
     known.ok_or_else(|| format!("unknown op '{name}'{}", hint(name, ops.iter().map(|op| op.name()))))
 }

@@ -16,8 +16,9 @@ pub use bars::{FIXED_BARS, LIMIT_BARS};
 pub use error::SuiteError;
 pub use expand::MAX_CASES;
 pub use filter::Filter;
-pub use id::{case_id, param_text, parse_id};
+pub use id::{case_id, find as find_op, param_text, parse_id};
 pub use select::{Selection, Shard, embedded_suites, plan, plan_with};
+pub use values::kind_text;
 
 use crate::judge::spec::BarLimits;
 use crate::ops::{Contract, Params};

@@ -126,7 +126,7 @@ fn type_name(v: &Value) -> &'static str {
 }
 
 /// What a kind admits, in words.
-pub(crate) fn kind_text(kind: &ParamKind) -> String {
+pub fn kind_text(kind: &ParamKind) -> String {
     match kind {
         ParamKind::Word(words) => format!("one of {}", words.join(", ")),
         ParamKind::Int(lo, hi) if *hi == i64::MAX => format!("an integer >= {lo}"),
