@@ -9,6 +9,7 @@
 //!
 //! This room refuses to know boards, compilers and verdicts.
 
+pub mod bounds;
 pub mod elementwise;
 mod inputs;
 mod params;
