@@ -112,7 +112,7 @@ fn target_dtype(params: &Params) -> DType {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{check_random_bits, check_suite, given, params, word};
+    use super::super::testing::{arithmetic_pairs, check_random_bits, check_suite, given, params, word};
     use super::*;
     use crate::ops::Value;
 
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_reference_meets_its_bound_on_any_bits() {
-        check_random_bits(&Add);
+        check_random_bits(&Add, &arithmetic_pairs());
     }
 
     #[test]

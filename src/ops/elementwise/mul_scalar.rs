@@ -88,7 +88,7 @@ fn factor(params: &Params) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{check_random_bits, check_suite, given, params, word};
+    use super::super::testing::{arithmetic_pairs, check_random_bits, check_suite, given, params, word};
     use super::*;
     use crate::ops::Value;
 
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_reference_meets_its_bound_on_any_bits() {
-        check_random_bits(&MulScalar);
+        check_random_bits(&MulScalar, &arithmetic_pairs());
     }
 
     #[test]

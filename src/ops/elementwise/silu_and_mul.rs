@@ -140,7 +140,7 @@ fn gate(dtype: DType, g: f64) -> (f64, f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{check_random_bits, check_suite, given, params, word};
+    use super::super::testing::{arithmetic_pairs, check_random_bits, check_suite, given, params, word};
     use super::*;
     use crate::ops::Value;
 
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_reference_meets_its_bound_on_any_bits() {
-        check_random_bits(&SiluAndMul);
+        check_random_bits(&SiluAndMul, &arithmetic_pairs());
     }
 
     #[test]
