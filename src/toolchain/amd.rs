@@ -39,7 +39,10 @@ pub fn build(tools: &Toolchain, source: &KernelFile, target: &str) -> Result<Pat
     let entry = tools.cache().get(&key, source.read_at, |out| {
         let depfile = out.join("deps.d");
         let mut command = Command::new(&compiler.path);
-        command.args(FLAGS).arg(format!("--offload-arch={target}")).arg("-MD").arg("-MF").arg(&depfile);
+        command.args(FLAGS).arg(format!("--offload-arch={target}"));
+        // The driver drops -MF when it links in the same step.
+        let listing = ["-dependency-file", &depfile.to_string_lossy(), "-sys-header-deps", "-MT", "kernel"];
+        command.args(listing.iter().flat_map(|word| ["-Xclang", word]));
         command.args(source.include.iter().flat_map(|i| [Path::new("-I"), i]));
         match &compiler.rocm {
             Some(root) => command.arg(format!("--rocm-path={}", root.display())),

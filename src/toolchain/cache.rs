@@ -141,8 +141,12 @@ impl Cache {
         let folder = self.workspace()?;
         let mut product = build(folder.path())?;
         product.dependencies.retain(|path| !path.starts_with(folder.path()));
-        // What was compiled may not be what the key says.
-        let changed = |path: &&PathBuf| path.metadata().and_then(|m| m.modified()).is_ok_and(|at| at >= began);
+        // What was compiled may not be what the key says. Unpacked sources are ours, and their folders are named by their hash.
+        let ours = [self.root.join("src"), self.spare.join("src")];
+        let changed = |path: &&PathBuf| {
+            let written = path.metadata().and_then(|m| m.modified());
+            !ours.iter().any(|folder| path.starts_with(folder)) && written.is_ok_and(|at| at >= began)
+        };
         if let Some(file) = product.dependencies.iter().find(changed) {
             return Err(BuildError::Changed { file: file.clone() });
         }
