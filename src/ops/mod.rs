@@ -10,6 +10,7 @@
 //! This room refuses to know boards, compilers and verdicts.
 
 mod inputs;
+pub mod numerics;
 mod params;
 
 pub use inputs::Inputs;
