@@ -10,7 +10,7 @@ use std::ops::Range;
 pub const TILE_K: usize = 16;
 
 /// Columns side by side in one register block.
-const LANES: usize = 16;
+const LANES: usize = 8;
 
 /// Rows of one register block.
 const ROWS: usize = 4;
@@ -125,15 +125,20 @@ fn oracle_portable(op: Operands<'_>, rows: Range<usize>) -> (Vec<f64>, Vec<f64>)
             for row in 0..rows.len() {
                 let a = &op.a[(rows.start + row) * op.k + from..][..depth];
                 let at = row * op.n + col;
-                oracle_block(a, &panel[..depth], &mut value[at..at + cols], &mut magnitude[at..at + cols]);
+                let sums = oracle_block(a, &panel[..depth]);
+                for l in 0..cols {
+                    value[at + l] += sums[0][l];
+                    magnitude[at + l] += sums[1][l];
+                }
             }
         }
     }
     (value, magnitude)
 }
 
+/// One row of a against a packed panel: the sums of the products and of their absolute values.
 #[inline(always)]
-fn oracle_block(a: &[f32], panel: &[[f64; LANES]], value: &mut [f64], magnitude: &mut [f64]) {
+fn oracle_block(a: &[f32], panel: &[[f64; LANES]]) -> [[f64; LANES]; 2] {
     let (mut sum, mut total) = ([0f64; LANES], [0f64; LANES]);
     for (x, b) in a.iter().zip(panel) {
         let x = *x as f64;
@@ -143,12 +148,7 @@ fn oracle_block(a: &[f32], panel: &[[f64; LANES]], value: &mut [f64], magnitude:
             total[l] += term.abs();
         }
     }
-    for (to, s) in value.iter_mut().zip(sum) {
-        *to += s;
-    }
-    for (to, s) in magnitude.iter_mut().zip(total) {
-        *to += s;
-    }
+    [sum, total]
 }
 
 #[cfg(test)]
