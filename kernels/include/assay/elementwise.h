@@ -1,0 +1,84 @@
+// Shared by the elementwise kernels: element codecs and the walk over a strided [rows, cols] grid.
+// Plain HIP for every header route. Rounding is to nearest even and done on the bits, so it is the same everywhere;
+// f16 uses the target's own conversion where there is one, since that is what a board has to get right.
+#pragma once
+#include <hip/hip_runtime.h>
+
+typedef unsigned short bf16_bits;
+struct f16_bits {
+  unsigned short bits;
+};
+
+static __device__ inline float load(const float* p, long long i) { return p[i]; }
+
+static __device__ inline float load(const bf16_bits* p, long long i) { return __uint_as_float((unsigned)p[i] << 16); }
+
+#if defined(__AMDGCN__)
+static __device__ inline float half_to_float(unsigned short h) { return (float)__builtin_bit_cast(_Float16, h); }
+static __device__ inline unsigned short float_to_half(float x) {
+  return __builtin_bit_cast(unsigned short, (_Float16)x);
+}
+#elif defined(__CUDACC__) || defined(__CUDACC_RTC__)
+static __device__ inline float half_to_float(unsigned short h) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+  return x;
+}
+static __device__ inline unsigned short float_to_half(float x) {
+  unsigned short h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+}
+#else
+static __device__ inline float half_to_float(unsigned short h) {
+  const unsigned sign = (unsigned)(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, fraction = h & 0x3ffu;
+  if (exponent == 31u) return __uint_as_float(sign | 0x7f800000u | fraction << 13 | (fraction != 0u ? 0x400000u : 0u));
+  if (exponent != 0u) return __uint_as_float(sign | (exponent + 112u) << 23 | fraction << 13);
+  // A subnormal is fraction * 2^-24: both factors are exact floats and so is the product.
+  return __uint_as_float(sign | __float_as_uint((float)fraction * 5.9604644775390625e-8f));
+}
+static __device__ inline unsigned short float_to_half(float x) {
+  const unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u, a = bits & 0x7fffffffu;
+  if (a > 0x7f800000u) return (unsigned short)(sign | 0x7e00u | (a >> 13 & 0x3ffu));
+  if (a >= 0x477ff000u) return (unsigned short)(sign | 0x7c00u);  // 65520 and more round to infinity
+  // Adding 0.5 puts a subnormal result's step at the last bit of the sum, so the addition itself rounds to nearest even.
+  if (a < 0x38800000u) return (unsigned short)(sign | (__float_as_uint(__uint_as_float(a) + 0.5f) - 0x3f000000u));
+  return (unsigned short)(sign | (a - 0x38000000u + 0xfffu + (a >> 13 & 1u)) >> 13);
+}
+#endif
+
+static __device__ inline float load(const f16_bits* p, long long i) { return half_to_float(p[i].bits); }
+
+static __device__ inline bf16_bits round_bf16(float x) {
+  const unsigned bits = __float_as_uint(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return (bf16_bits)(bits >> 16 | 0x40u);
+  return (bf16_bits)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+static __device__ inline void store(float* p, long long i, float x) { p[i] = x; }
+
+static __device__ inline void store(bf16_bits* p, long long i, float x) { p[i] = round_bf16(x); }
+
+static __device__ inline void store(f16_bits* p, long long i, float x) { p[i].bits = float_to_half(x); }
+
+// Element i of a [rows, cols] grid; 32-bit division where it suffices, since 64-bit division costs most of an elementwise op.
+struct Place {
+  long long row, col;
+};
+
+static __device__ inline Place place(long long i, long long cols) {
+  Place at;
+  if (((unsigned long long)i | (unsigned long long)cols) >> 32 == 0) {
+    const unsigned row = (unsigned)i / (unsigned)cols;
+    at.row = row;
+    at.col = (unsigned)i - row * (unsigned)cols;
+  } else {
+    at.row = i / cols;
+    at.col = i - at.row * cols;
+  }
+  return at;
+}
+
+// First element of this thread and the distance to its next: a grid-stride walk, so any grid covers any size.
+static __device__ inline long long first_element() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
+static __device__ inline long long element_step() { return (long long)gridDim.x * blockDim.x; }

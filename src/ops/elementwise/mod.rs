@@ -1,0 +1,100 @@
+//! Elementwise ops, and the parameters, layouts and launch geometry that they share.
+
+pub mod cast;
+#[cfg(test)]
+mod testing;
+
+use super::{Arg, KArg, KType, KernelSig, Launch, Role};
+use crate::fixture::{Data, Fill};
+use crate::judge::spec::{Class, Determinism, Exact, OutputSpec, UlpLimit};
+use crate::tensor::{DType, View};
+
+/// Threads of a block: a multiple of both wave widths, and small enough for every board.
+const BLOCK: u32 = 256;
+
+/// Blocks at most. Kernels walk the rest with a grid stride, so cases above 2^18 elements test that walk.
+const MAX_BLOCKS: usize = 1024;
+
+/// Elements between the end of a row and the next in a strided view, in front of and behind it; odd, so that 16-bit rows are
+/// aligned to their element only.
+const GAP: (usize, usize) = (3, 4);
+
+/// Every data kind, for ops that admit all.
+const ANY_DATA: &[&str] = &[
+    "normal",
+    "uniform",
+    "log_uniform",
+    "exact_int",
+    "cancel",
+    "outlier",
+    "row_scaled",
+    "all_negative",
+    "zero_row",
+    "constant",
+    "subnormal",
+    "ties",
+    "overflow",
+    "special",
+];
+
+/// Rows and columns of a case: extents up to the largest that any board's memory is asked for.
+const EXTENT: (i64, i64) = (0, 1 << 24);
+
+/// A `[rows, cols]` view: packed, or cut out of a wider buffer whose gap lies on both sides.
+fn view(dtype: DType, rows: usize, cols: usize, strided: bool) -> View {
+    if strided {
+        View::rows(dtype, rows, cols, cols + GAP.0 + GAP.1, GAP.0)
+    } else {
+        View::packed(dtype, &[rows, cols])
+    }
+}
+
+/// Distance between the rows of a rank-2 view, elements.
+fn stride(view: &View) -> KArg {
+    KArg::I64(view.strides[0] as i64)
+}
+
+/// A float input.
+fn input(name: &'static str, view: View, data: Data, terms: usize, narrow: DType) -> Arg {
+    let row = view.shape.last().copied().unwrap_or(1);
+    let fill = Some(Fill::Float { data, row, terms, narrow });
+    Arg { name, role: Role::In, view, fill, nan_gap: true, output: None }
+}
+
+/// The output of an elementwise op: rounded once, every row written.
+fn output(view: View, exact: Exact, ulp: f64) -> Arg {
+    let narrow = view.dtype != DType::F32;
+    let spec = OutputSpec {
+        class: Class::Rounded,
+        row_len: view.shape.last().copied().unwrap_or(1),
+        skipped_rows: vec![],
+        determinism: Determinism::Bytes,
+        exact,
+        ulp: UlpLimit { l: Some(ulp), l32: 0.0 },
+        path: narrow,
+        non_finite_declared: true,
+        degenerate: view.is_empty().then_some("empty"),
+    };
+    Arg { name: "out", role: Role::Out, view, fill: None, nan_gap: false, output: Some(spec) }
+}
+
+/// The one launch of an elementwise op over `total` elements; none when there are none.
+fn launches(symbol: String, total: usize, args: Vec<KArg>) -> Vec<Launch> {
+    if total == 0 {
+        return vec![];
+    }
+    let blocks = total.div_ceil(BLOCK as usize).min(MAX_BLOCKS) as u32;
+    vec![Launch { symbol, grid: [blocks, 1, 1], block: [BLOCK, 1, 1], lds: 0, args }]
+}
+
+/// A signature: pointers first, then whatever else.
+fn signature(symbol: String, pointers: &[&'static str], rest: &[(&'static str, KType)]) -> KernelSig {
+    let params = pointers.iter().map(|&p| (p, KType::Ptr)).chain(rest.iter().copied()).collect();
+    KernelSig { symbol, params }
+}
+
+/// The narrower of two float formats, by significand.
+fn narrower(a: DType, b: DType) -> DType {
+    let p = |d: DType| d.float().map_or(i32::MAX, |f| f.p);
+    if p(b) < p(a) { b } else { a }
+}
