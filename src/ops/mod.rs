@@ -11,9 +11,13 @@
 
 pub mod bounds;
 pub mod elementwise;
+pub mod gemm;
 mod inputs;
+pub mod norm;
 pub mod numerics;
 mod params;
+mod parts;
+pub mod rope;
 
 pub use inputs::Inputs;
 pub use params::{Illegal, ParamKind, ParamSpec, Params, Value};
@@ -26,6 +30,10 @@ use crate::tensor::View;
 #[rustfmt::skip] // one line an op, so that registrations merge
 pub static REGISTRY: &[&dyn Contract] = &[
     &elementwise::cast::Cast,
+    &gemm::matmul_bt::MatmulBt,
+    &norm::rms_norm::RmsNorm,
+    &norm::fused_norm_rope::FusedNormRope,
+    &rope::rope_from_cache::RopeFromCache,
 ];
 
 /// The op of that name.

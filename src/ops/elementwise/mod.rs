@@ -2,7 +2,7 @@
 
 pub mod cast;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use super::{Arg, KArg, KType, KernelSig, Launch, Role};
 use crate::fixture::{Data, Fill};

@@ -44,7 +44,14 @@ pub fn given(plan: &Plan, values: &[&[f64]]) -> Inputs {
 
 /// Every case of `op` in the embedded suite, expanded the plain way.
 pub fn suite_cases(op: &dyn Contract) -> Vec<Params> {
-    let doc: toml::Table = include_str!("../../../suites/elementwise.toml").parse().expect("suite is TOML");
+    let text = match op.family() {
+        "elementwise" => include_str!("../../../suites/elementwise.toml"),
+        "norm" => include_str!("../../../suites/norm.toml"),
+        "rope" => include_str!("../../../suites/rope.toml"),
+        "gemm" => include_str!("../../../suites/gemm.toml"),
+        other => panic!("no suite of family {other}"),
+    };
+    let doc: toml::Table = text.parse().expect("suite is TOML");
     let mut out = vec![];
     for case in doc["case"].as_array().expect("cases") {
         let case = case.as_table().expect("a table");

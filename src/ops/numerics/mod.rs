@@ -9,9 +9,3 @@ pub mod norm;
 pub mod rope;
 pub mod rounding;
 pub mod tree;
-
-/// Half a step of f32 relative to a value in `[1, 2)`: the unit of every a-priori error.
-pub const U: f64 = 1.0 / 16777216.0;
-
-/// Smallest positive f32, 2^-149: the step of a result that underflows.
-pub const TINY: f64 = f64::from_bits(((1023 - 149) as u64) << 52);

@@ -1,6 +1,7 @@
 //! RMS normalisation of one row: the f32 reference and the f64 oracle with its bound.
 
-use super::{TINY, U, tree};
+use super::tree;
+use crate::ops::bounds::{U, UNDERFLOW};
 
 /// `1 / sqrt(mean(v^2) + eps)` in f32, one rounding per operation; the sum is [`tree::sum_of_squares`].
 #[inline(always)]
@@ -42,7 +43,7 @@ impl RowOracle {
         let q = (n / 2.0).min(4.0 * n.sqrt() + n / 8.0);
         let steps = q + 6.0 + if gemma { 1.0 } else { 0.0 } + 2.0 * roundings;
         // Squares that underflow lose up to half a tiny step each; half of a relative error of the mean reaches the result.
-        let relative = steps * U + (slack / n + TINY) / (2.0 * mean);
+        let relative = steps * U + (slack / n + UNDERFLOW) / (2.0 * mean);
         Self { inv: 1.0 / mean.sqrt(), relative, gemma }
     }
 
@@ -55,7 +56,7 @@ impl RowOracle {
     /// B0 of an output `o` under weight `w`; both products may underflow. 0 where `o` is not finite.
     #[inline(always)]
     pub fn bound(&self, o: f64, w: f64) -> f64 {
-        let b = o.abs() * self.relative + TINY * (1.0 + self.weight(w).abs());
+        let b = o.abs() * self.relative + UNDERFLOW * (1.0 + self.weight(w).abs());
         if o.is_finite() { b } else { 0.0 }
     }
 

@@ -1,6 +1,6 @@
 //! Rotary embedding: pairing, cos/sin cache, positions, the f32 rotation and its oracle.
 
-use super::{TINY, U};
+use crate::ops::bounds::{U, UNDERFLOW};
 
 /// How the elements of a head pair up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub fn rotate_f64(x: &[f32], row: &[f32], style: Style, value: &mut [f64], bound
             let m = l.abs() + r.abs();
             value[at] = l + r;
             magnitude[at] = if m.is_finite() { m } else { 0.0 };
-            bound[at] = 3.0 * U * magnitude[at] + 2.0 * TINY;
+            bound[at] = 3.0 * U * magnitude[at] + 3.0 * UNDERFLOW;
         }
     }
 }
