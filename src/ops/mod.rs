@@ -29,7 +29,11 @@ use crate::tensor::View;
 /// Every op, in the order of reports.
 #[rustfmt::skip] // one line an op, so that registrations merge
 pub static REGISTRY: &[&dyn Contract] = &[
+    &elementwise::add::Add,
     &elementwise::cast::Cast,
+    &elementwise::embedding::Embedding,
+    &elementwise::mul_scalar::MulScalar,
+    &elementwise::silu_and_mul::SiluAndMul,
     &gemm::matmul_bt::MatmulBt,
     &norm::rms_norm::RmsNorm,
     &norm::fused_norm_rope::FusedNormRope,
