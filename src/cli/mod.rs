@@ -123,7 +123,10 @@ pub fn main() -> ExitCode {
 
 /// The processes that assay starts from its own binary.
 fn hidden() -> Option<ExitCode> {
-    None
+    match std::env::args_os().nth(1)?.to_str()? {
+        "__worker" => Some(crate::run::worker::main().into()),
+        _ => None,
+    }
 }
 
 fn dispatch(command: Command, console: &mut Console) -> Result<u8, Stop> {
