@@ -1,3 +1,5 @@
 //! The `assay` command.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    assay::cli::main()
+}

@@ -9,6 +9,7 @@
 //!
 //! This room refuses to know boards, compilers and verdicts.
 
+pub mod bounds;
 pub mod elementwise;
 mod inputs;
 mod params;
@@ -23,7 +24,11 @@ use crate::tensor::View;
 /// Every op, in the order of reports.
 #[rustfmt::skip] // one line an op, so that registrations merge
 pub static REGISTRY: &[&dyn Contract] = &[
+    &elementwise::add::Add,
     &elementwise::cast::Cast,
+    &elementwise::embedding::Embedding,
+    &elementwise::mul_scalar::MulScalar,
+    &elementwise::silu_and_mul::SiluAndMul,
 ];
 
 /// The op of that name.
