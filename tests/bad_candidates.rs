@@ -53,6 +53,7 @@ fn overlay(candidate: &str) -> (tempfile::TempDir, PathBuf) {
     let kernels = dir.path().join("kernels");
     std::fs::create_dir(&kernels).expect("folder");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/candidates").join(format!("{candidate}.hip"));
+    std::fs::copy(source.with_file_name("common.h"), kernels.join("common.h")).expect("header is there");
     std::fs::copy(&source, kernels.join(format!("{candidate}.hip"))).expect("candidate is there");
     (dir, kernels)
 }
@@ -82,6 +83,10 @@ fn run(candidate: &str, case: &str, more: &[&str]) -> Judged {
 
 const CAST: &str = "cast/dtype=f32,to=bf16,rows=9,cols=67";
 const STRIDED: &str = "cast/dtype=f32,to=bf16,rows=11,cols=37,layout=strided_in";
+
+const NORM: &str = "rms_norm/dtype=f32,rows=9,cols=100";
+const SILU: &str = "silu_and_mul/dtype=bf16,rows=9,cols=130";
+const ROPE: &str = "rope_from_cache/dtype=f32";
 
 fn cast(candidate: &str) -> Judged {
     run(candidate, CAST, &[])
@@ -191,4 +196,45 @@ fn a_candidate_that_defines_nothing_we_ask_for_is_refused_with_the_nearest_name(
     for word in ["cast_f32_bf17", "cast_f32_bf16", "defines_nothing.hip"] {
         assert!(stderr.contains(word), "no '{word}' in: {stderr}");
     }
+}
+
+#[test]
+fn a_norm_summed_in_another_order_passes() {
+    let judged = run("good_rms_norm", NORM, &[]);
+    assert_eq!(judged.case["verdict"], "pass", "{}\n{:#}", judged.stdout, judged.case);
+}
+
+#[test]
+fn a_missing_barrier_is_a_race_whatever_the_numbers_are() {
+    run("barrier_missing", NORM, &[]).fails_by("memory");
+}
+
+#[test]
+fn shared_memory_reused_without_a_barrier_is_a_race() {
+    // One block must walk several rows for the reuse to happen; many more rows than blocks do that.
+    run("reuse_barrier_missing", MANY_ROWS, &[]).fails_by("memory");
+}
+
+#[test]
+fn uninitialised_shared_memory_is_named_and_changes_the_result() {
+    let judged = run("uninitialised_lds", NORM, &[]);
+    judged.fails_by("memory");
+    judged.fails_by("repeat");
+}
+
+#[test]
+fn a_plain_read_modify_write_by_all_threads_is_a_race() {
+    run("non_atomic_accumulation", NORM, &[]).fails_by("memory");
+}
+
+#[test]
+fn silu_kept_in_f32_is_off_the_declared_path() {
+    run("kept_f32_silu", SILU, &[]).fails_by("path");
+}
+
+#[test]
+fn a_dropped_sine_term_fails_by_bound_and_row() {
+    let judged = run("sin_term_dropped", ROPE, &[]);
+    judged.fails_by("bound");
+    judged.fails_by("row_nmse");
 }

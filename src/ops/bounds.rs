@@ -39,18 +39,22 @@ pub fn sum_tree(n: usize, magnitude: f64) -> f64 {
     U * growth(n.div_ceil(256) + 9) * magnitude + n as f64 * pow2(-149)
 }
 
-/// One f32 sum or product that is then stored in a narrower format: its own rounding. `o` may be the f64 sum or product, whose own
-/// error 2^-53 is charged too. In an f32 output that rounding is the store's and only the oracle's error remains.
+/// One f32 sum or product `o` (given in f64) before its store: nothing where f32 holds it exactly; else its own rounding when the
+/// output is narrower, and only the oracle's when the store is that rounding.
 pub fn one_operation(o: f64, f32_output: bool) -> f64 {
-    if o.is_finite() { o.abs() * if f32_output { pow2(-53) } else { U + pow2(-53) } } else { 0.0 }
+    if !o.is_finite() || (o as f32) as f64 == o {
+        0.0
+    } else if f32_output {
+        o.abs() * pow2(-53)
+    } else {
+        o.abs() * (U + pow2(-53)) + UNDERFLOW
+    }
 }
 
-/// silu(g) = g/(1+exp(-g)) before any rounding of it: exp, sum, quotient. `silu` is the exact value.
-///
-/// Below -88 the exponential may overflow, and the quotient is then -0.
-pub fn silu(g: f64, silu: f64) -> f64 {
-    let lost = if g < -88.0 { pow2(-121) } else { UNDERFLOW };
-    silu.abs() * (2.0 * EXP_ULPS + 2.0) * U + lost
+/// silu(g) = g/(1+exp(-g)) in f32, before any further rounding: exp, sum and quotient. `silu` is the exact value. For `g >= -88`
+/// only; below, the exponential may overflow and the quotient is then -0.
+pub fn silu(silu: f64) -> f64 {
+    silu.abs() * (2.0 * EXP_ULPS + 2.0) * U + UNDERFLOW
 }
 
 #[cfg(test)]
@@ -129,10 +133,10 @@ mod tests {
     fn silu_in_f32_is_within_its_bound_from_tiny_to_huge_arguments() {
         let mut worst = 0f64;
         for i in 0..400_000 {
-            let g = noise(i) * if i % 2 == 0 { 8.0 } else { 110.0 } * if i % 7 == 0 { 1e-6 } else { 1.0 };
+            let g = noise(i) * if i % 2 == 0 { 8.0 } else { 88.0 } * if i % 7 == 0 { 1e-6 } else { 1.0 };
             let exact = g as f64 / (1.0 + libm::exp(-g as f64));
             let got = g / (1.0 + libm::expf(-g));
-            worst = worst.max((got as f64 - exact).abs() / silu(g as f64, exact));
+            worst = worst.max((got as f64 - exact).abs() / silu(exact));
         }
         println!("silu: worst ratio {worst:.3}");
         assert!(worst <= 1.0, "{worst}");

@@ -30,11 +30,11 @@ impl Narrow {
         if code & 0x8000 != 0 { -x } else { x }
     }
 
-    fn from_f64(self, x: f64) -> u16 {
+    fn round_f64(self, x: f64) -> u16 {
         if self.dtype == DType::F16 { f64_to_f16(x) } else { f64_to_bf16(x) }
     }
 
-    fn from_f32(self, x: f32) -> u16 {
+    fn round_f32(self, x: f32) -> u16 {
         if self.dtype == DType::F16 { f32_to_f16(x) } else { f32_to_bf16(x) }
     }
 
@@ -50,7 +50,7 @@ fn every_pattern_of_f16_and_bf16_decodes_to_its_value_and_encodes_back() {
             let x = n.to_f32(code);
             if code & 0x7fff > n.infinity() {
                 assert!(x.is_nan(), "{:04x}", code);
-                assert!(n.from_f32(x) & 0x7fff > n.infinity() && n.from_f64(x as f64) & 0x7fff > n.infinity());
+                assert!(n.round_f32(x) & 0x7fff > n.infinity() && n.round_f64(x as f64) & 0x7fff > n.infinity());
                 continue;
             }
             if code & 0x7fff == n.infinity() {
@@ -58,8 +58,8 @@ fn every_pattern_of_f16_and_bf16_decodes_to_its_value_and_encodes_back() {
             } else {
                 assert_eq!((x as f64).to_bits(), n.value(code).to_bits(), "{} {code:04x}", n.dtype);
             }
-            assert_eq!(n.from_f32(x), code);
-            assert_eq!(n.from_f64(x as f64), code);
+            assert_eq!(n.round_f32(x), code);
+            assert_eq!(n.round_f64(x as f64), code);
         }
     }
 }
@@ -72,8 +72,8 @@ fn f64_rounds_to_the_right_side_of_every_midpoint_at_every_offset() {
             let (middle, step) = ((low + high) / 2.0, high - low);
             let even = code + (code & 1);
             let check = |x: f64, want: u16| {
-                assert_eq!(n.from_f64(x), want, "{} {x:e}", n.dtype);
-                assert_eq!(n.from_f64(-x), want | 0x8000, "{} -{x:e}", n.dtype);
+                assert_eq!(n.round_f64(x), want, "{} {x:e}", n.dtype);
+                assert_eq!(n.round_f64(-x), want | 0x8000, "{} -{x:e}", n.dtype);
             };
             check(middle, even);
             for k in 2..=60 {
@@ -95,9 +95,9 @@ fn f32_rounds_to_the_right_side_of_every_midpoint() {
             let middle = ((n.value(code) + n.value(code + 1)) / 2.0) as f32;
             let below = f32::from_bits(middle.to_bits() - 1);
             let above = f32::from_bits(middle.to_bits() + 1);
-            let got = [below, middle, above].map(|x| n.from_f32(x));
+            let got = [below, middle, above].map(|x| n.round_f32(x));
             assert_eq!(got, [code, code + (code & 1), code + 1], "{} {middle:e}", n.dtype);
-            assert_eq!(n.from_f32(-above), (code + 1) | 0x8000);
+            assert_eq!(n.round_f32(-above), (code + 1) | 0x8000);
         }
     }
 }
@@ -128,7 +128,7 @@ fn round_to_agrees_with_the_codec_as_a_value_and_keeps_what_is_no_number() {
         let mut x = 1e-46;
         while x < 1e39 {
             for y in [x, -x] {
-                assert_eq!(round_to(y, fmt).to_bits(), (n.to_f32(n.from_f64(y)) as f64).to_bits(), "{y:e}");
+                assert_eq!(round_to(y, fmt).to_bits(), (n.to_f32(n.round_f64(y)) as f64).to_bits(), "{y:e}");
             }
             x *= 1.000_731;
         }

@@ -1,6 +1,5 @@
 // Fault: one element of the output is NaN.
-#include <hip/hip_runtime.h>
-#include <assay/elementwise.h>
+#include "common.h"
 
 extern "C" __global__ void cast_f32_bf16(const float* in, bf16_bits* out, long long rows, long long cols, long long in_stride,
                                          long long out_stride) {

@@ -1,6 +1,5 @@
 // Fault: only the first launch computes; later ones leave what the buffer held.
-#include <hip/hip_runtime.h>
-#include <assay/elementwise.h>
+#include "common.h"
 
 static __device__ int launches = 0;
 
