@@ -2,4 +2,14 @@
 //!
 //! Pass is written `figure <= limit` everywhere; a figure that is NaN therefore never passes.
 
+pub mod error;
+pub mod exact;
+pub mod figures;
+pub mod limits;
+mod output;
 pub mod spec;
+pub mod verdict;
+mod worst;
+
+pub use error::JudgeError;
+pub use output::{Judged, output};
