@@ -9,9 +9,15 @@
 //!
 //! This room refuses to know boards, compilers and verdicts.
 
+pub mod bounds;
 pub mod elementwise;
+pub mod gemm;
 mod inputs;
+pub mod norm;
+pub mod numerics;
 mod params;
+mod parts;
+pub mod rope;
 
 pub use inputs::Inputs;
 pub use params::{Illegal, ParamKind, ParamSpec, Params, Value};
@@ -23,7 +29,15 @@ use crate::tensor::View;
 /// Every op, in the order of reports.
 #[rustfmt::skip] // one line an op, so that registrations merge
 pub static REGISTRY: &[&dyn Contract] = &[
+    &elementwise::add::Add,
     &elementwise::cast::Cast,
+    &elementwise::embedding::Embedding,
+    &elementwise::mul_scalar::MulScalar,
+    &elementwise::silu_and_mul::SiluAndMul,
+    &gemm::matmul_bt::MatmulBt,
+    &norm::rms_norm::RmsNorm,
+    &norm::fused_norm_rope::FusedNormRope,
+    &rope::rope_from_cache::RopeFromCache,
 ];
 
 /// The op of that name.
@@ -109,6 +123,8 @@ pub enum KType {
     I64,
     /// binary32.
     F32,
+    /// Any other type passed by value, e.g. a struct; no op has one.
+    Raw,
 }
 
 /// Value of one kernel parameter.

@@ -78,9 +78,9 @@ pub enum RunError {
         /// Sum of the verdicts.
         judged: u64,
     },
-    /// Being built.
-    #[error("run is being built")]
-    Unfinished,
+    /// Signals cannot be watched.
+    #[error("cannot watch for signals: {0}")]
+    Signals(std::io::Error),
 }
 
 impl RunError {

@@ -55,6 +55,8 @@ pub struct Journal {
     pub dropped: Vec<String>,
     /// Bytes up to and including the last whole line; a resume cuts the file there.
     pub good_bytes: u64,
+    /// The last whole line has its newline.
+    pub ends_in_newline: bool,
 }
 
 impl Journal {
@@ -86,6 +88,7 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Journal, JournalError> {
     };
     let mut journal = Journal {
         good_bytes: lines.at as u64,
+        ends_in_newline: bytes[..lines.at].ends_with(b"\n"),
         header,
         records: BTreeMap::new(),
         started: vec![],
@@ -106,6 +109,7 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Journal, JournalError> {
             }
         }
         journal.good_bytes = lines.at as u64;
+        journal.ends_in_newline = line.whole;
     }
     Ok(journal)
 }

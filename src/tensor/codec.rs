@@ -106,9 +106,9 @@ pub fn decode_f32(dtype: DType, bytes: &[u8]) -> Vec<f32> {
 /// When `dtype` is an integer.
 pub fn encode_f32(dtype: DType, values: &[f32]) -> Vec<u8> {
     match dtype {
-        DType::F32 => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
-        DType::F16 => values.iter().flat_map(|&v| f32_to_f16(v).to_le_bytes()).collect(),
-        DType::Bf16 => values.iter().flat_map(|&v| f32_to_bf16(v).to_le_bytes()).collect(),
+        DType::F32 => pack(values, f32::to_le_bytes),
+        DType::F16 => pack(values, |v| f32_to_f16(v).to_le_bytes()),
+        DType::Bf16 => pack(values, |v| f32_to_bf16(v).to_le_bytes()),
         _ => panic!("{dtype} is no float"),
     }
 }
@@ -119,11 +119,21 @@ pub fn encode_f32(dtype: DType, values: &[f32]) -> Vec<u8> {
 /// When `dtype` is an integer.
 pub fn encode_f64(dtype: DType, values: &[f64]) -> Vec<u8> {
     match dtype {
-        DType::F32 => values.iter().flat_map(|&v| f64_to_f32(v).to_le_bytes()).collect(),
-        DType::F16 => values.iter().flat_map(|&v| f64_to_f16(v).to_le_bytes()).collect(),
-        DType::Bf16 => values.iter().flat_map(|&v| f64_to_bf16(v).to_le_bytes()).collect(),
+        DType::F32 => pack(values, |v| f64_to_f32(v).to_le_bytes()),
+        DType::F16 => pack(values, |v| f64_to_f16(v).to_le_bytes()),
+        DType::Bf16 => pack(values, |v| f64_to_bf16(v).to_le_bytes()),
         _ => panic!("{dtype} is no float"),
     }
+}
+
+/// Packs the bytes of each element; fixed-size chunks, so that the loop vectorises.
+#[inline(always)]
+fn pack<T: Copy, const N: usize>(values: &[T], bytes: impl Fn(T) -> [u8; N]) -> Vec<u8> {
+    let mut out = vec![0; values.len() * N];
+    for (place, &v) in out.chunks_exact_mut(N).zip(values) {
+        place.copy_from_slice(&bytes(v));
+    }
+    out
 }
 
 /// Decodes packed integer elements to i64.
@@ -147,9 +157,9 @@ pub fn decode_i64(dtype: DType, bytes: &[u8]) -> Vec<i64> {
 /// When `dtype` is a float.
 pub fn encode_i64(dtype: DType, values: &[i64]) -> Vec<u8> {
     match dtype {
-        DType::I32 => values.iter().flat_map(|&v| (v as i32).to_le_bytes()).collect(),
-        DType::I64 => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
-        DType::U8 => values.iter().map(|&v| v as u8).collect(),
+        DType::I32 => pack(values, |v| (v as i32).to_le_bytes()),
+        DType::I64 => pack(values, i64::to_le_bytes),
+        DType::U8 => pack(values, |v| [v as u8]),
         _ => panic!("{dtype} is no integer"),
     }
 }
@@ -157,3 +167,7 @@ pub fn encode_i64(dtype: DType, values: &[i64]) -> Vec<u8> {
 fn halves(bytes: &[u8]) -> impl Iterator<Item = u16> + '_ {
     bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]))
 }
+
+#[cfg(test)]
+#[path = "codec_tests.rs"]
+mod tests;

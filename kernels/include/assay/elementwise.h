@@ -4,14 +4,30 @@
 #pragma once
 #include <hip/hip_runtime.h>
 
-typedef unsigned short bf16_bits;
-struct f16_bits {
+namespace assay {
+
+struct bf16 {
+  unsigned short bits;
+};
+struct f16 {
   unsigned short bits;
 };
 
-static __device__ inline float load(const float* p, long long i) { return p[i]; }
+static __device__ inline float decode(float x) { return x; }
+static __device__ inline float decode(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
 
-static __device__ inline float load(const bf16_bits* p, long long i) { return __uint_as_float((unsigned)p[i] << 16); }
+static __device__ inline float encode(float x, float) { return x; }
+static __device__ inline bf16 encode(float x, bf16) {
+  const unsigned bits = __float_as_uint(x);
+  bf16 out;
+  // NaN is cut and made quiet: the rounding addition could carry it into zero.
+  if ((bits & 0x7fffffffu) > 0x7f800000u) {
+    out.bits = (unsigned short)(bits >> 16 | 0x40u);
+  } else {
+    out.bits = (unsigned short)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+  }
+  return out;
+}
 
 #if defined(__AMDGCN__)
 static __device__ inline float half_to_float(unsigned short h) { return (float)__builtin_bit_cast(_Float16, h); }
@@ -47,19 +63,18 @@ static __device__ inline unsigned short float_to_half(float x) {
 }
 #endif
 
-static __device__ inline float load(const f16_bits* p, long long i) { return half_to_float(p[i].bits); }
-
-static __device__ inline bf16_bits round_bf16(float x) {
-  const unsigned bits = __float_as_uint(x);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return (bf16_bits)(bits >> 16 | 0x40u);
-  return (bf16_bits)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+static __device__ inline float decode(f16 x) { return half_to_float(x.bits); }
+static __device__ inline f16 encode(float x, f16) {
+  f16 out;
+  out.bits = float_to_half(x);
+  return out;
 }
 
-static __device__ inline void store(float* p, long long i, float x) { p[i] = x; }
-
-static __device__ inline void store(bf16_bits* p, long long i, float x) { p[i] = round_bf16(x); }
-
-static __device__ inline void store(f16_bits* p, long long i, float x) { p[i].bits = float_to_half(x); }
+// x as format T holds it.
+template <typename T>
+static __device__ inline float narrowed(float x) {
+  return decode(encode(x, T()));
+}
 
 // Element i of a [rows, cols] grid; 32-bit division where it suffices, since 64-bit division costs most of an elementwise op.
 struct Place {
@@ -82,3 +97,14 @@ static __device__ inline Place place(long long i, long long cols) {
 // First element of this thread and the distance to its next: a grid-stride walk, so any grid covers any size.
 static __device__ inline long long first_element() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
 static __device__ inline long long element_step() { return (long long)gridDim.x * blockDim.x; }
+
+}  // namespace assay
+
+// Every pair of formats that the arithmetic ops admit: EACH(symbol, In, Out). An f16 output is not admitted.
+#define ASSAY_FOR_EACH_PAIR(EACH, base) \
+  EACH(base##_f32, float, float) \
+  EACH(base##_f32_bf16, float, assay::bf16) \
+  EACH(base##_f16_f32, assay::f16, float) \
+  EACH(base##_f16_bf16, assay::f16, assay::bf16) \
+  EACH(base##_bf16_f32, assay::bf16, float) \
+  EACH(base##_bf16, assay::bf16, assay::bf16)

@@ -81,7 +81,7 @@ impl Contract for Cast {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{check_suite, given, params, word};
+    use super::super::testing::{check_random_bits, check_suite, given, params, word};
     use super::*;
     use crate::ops::Value;
 
@@ -95,6 +95,12 @@ mod tests {
     #[test]
     fn the_reference_meets_its_bound_on_every_suite_case() {
         assert!(check_suite(&Cast) <= 1.0);
+    }
+
+    #[test]
+    fn the_reference_meets_its_bound_on_any_bits() {
+        let variant = |(from, to): &(DType, DType)| vec![("dtype", word(from.name())), ("to", word(to.name()))];
+        check_random_bits(&Cast, &PAIRS.iter().map(variant).collect::<Vec<_>>());
     }
 
     #[test]

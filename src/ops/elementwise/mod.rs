@@ -1,10 +1,14 @@
 //! Elementwise ops, and the parameters, layouts and launch geometry that they share.
 
+pub mod add;
 pub mod cast;
+pub mod embedding;
+pub mod mul_scalar;
+pub mod silu_and_mul;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
-use super::{Arg, KArg, KType, KernelSig, Launch, Role};
+use super::{Arg, Illegal, KArg, KType, KernelSig, Launch, ParamKind, ParamSpec, Params, Role};
 use crate::fixture::{Data, Fill};
 use crate::judge::spec::{Class, Determinism, Exact, OutputSpec, UlpLimit};
 use crate::tensor::{DType, View};
@@ -97,4 +101,40 @@ fn signature(symbol: String, pointers: &[&'static str], rest: &[(&'static str, K
 fn narrower(a: DType, b: DType) -> DType {
     let p = |d: DType| d.float().map_or(i32::MAX, |f| f.p);
     if p(b) < p(a) { b } else { a }
+}
+
+/// `base_in` when both formats are one, else `base_in_out`.
+fn symbol(base: &str, from: DType, to: DType) -> String {
+    if from == to { format!("{base}_{from}") } else { format!("{base}_{from}_{to}") }
+}
+
+/// Formats in and out that the arithmetic ops admit; an f16 output is refused by the stacks we follow.
+const PAIRS: [(DType, DType); 6] = [
+    (DType::F32, DType::F32),
+    (DType::F32, DType::Bf16),
+    (DType::F16, DType::F32),
+    (DType::F16, DType::Bf16),
+    (DType::Bf16, DType::F32),
+    (DType::Bf16, DType::Bf16),
+];
+
+/// Formats of inputs.
+const FLOATS: ParamKind = ParamKind::Word(&["f32", "f16", "bf16"]);
+
+/// The parameter `out` of the arithmetic ops.
+const OUT: ParamSpec = ParamSpec::word("out", &["same", "f32", "bf16"], "same", "format of the output");
+
+/// One signature per pair of formats.
+fn signatures(base: &str, pointers: &[&'static str], rest: &[(&'static str, KType)]) -> Vec<KernelSig> {
+    PAIRS.iter().map(|&(from, to)| signature(symbol(base, from, to), pointers, rest)).collect()
+}
+
+/// The output format that parameter `out` names; `same` is the input's.
+fn out_dtype(params: &Params) -> Result<(DType, DType), Illegal> {
+    let from = params.dtype("dtype");
+    let to = if params.word("out") == "same" { from } else { params.dtype("out") };
+    if to == DType::F16 {
+        return Err(Illegal("an f16 output is not admitted: set out = 'f32' or 'bf16'".to_string()));
+    }
+    Ok((from, to))
 }

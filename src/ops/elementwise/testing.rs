@@ -44,7 +44,14 @@ pub fn given(plan: &Plan, values: &[&[f64]]) -> Inputs {
 
 /// Every case of `op` in the embedded suite, expanded the plain way.
 pub fn suite_cases(op: &dyn Contract) -> Vec<Params> {
-    let doc: toml::Table = include_str!("../../../suites/elementwise.toml").parse().expect("suite is TOML");
+    let text = match op.family() {
+        "elementwise" => include_str!("../../../suites/elementwise.toml"),
+        "norm" => include_str!("../../../suites/norm.toml"),
+        "rope" => include_str!("../../../suites/rope.toml"),
+        "gemm" => include_str!("../../../suites/gemm.toml"),
+        other => panic!("no suite of family {other}"),
+    };
+    let doc: toml::Table = text.parse().expect("suite is TOML");
     let mut out = vec![];
     for case in doc["case"].as_array().expect("cases") {
         let case = case.as_table().expect("a table");
@@ -66,7 +73,8 @@ pub fn suite_cases(op: &dyn Contract) -> Vec<Params> {
             rows = multiply(&rows, &options);
         }
         out.extend(rows.iter().map(|r| {
-            let r: Vec<(&str, Value)> = r.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
+            let r: Vec<(&str, Value)> =
+                r.iter().filter(|(k, _)| k != "place").map(|(k, v)| (k.as_str(), v.clone())).collect();
             params(op, &r)
         }));
     }
@@ -95,21 +103,19 @@ pub fn worst_ratio(dtype: DType, out: &[u8], oracle: &Oracle) -> f64 {
     let got = codec::decode_f32(dtype, out);
     assert_eq!(got.len(), oracle.value.len());
     assert_eq!(got.len(), oracle.bound.len());
+    // Infinite where even the class is wrong.
     let one = |r: f64, o: f64, b0: f64| {
-        if o.is_nan() {
-            assert!(r.is_nan(), "{r} for NaN");
-            return 0.0;
-        }
         assert!(b0 >= 0.0 && (b0.is_finite() || !o.is_finite()), "bound {b0} at {o}");
         let edge = fmt.max + fmt.ulp(fmt.max) / 2.0;
+        let class_alone = |right: bool| if right { 0.0 } else { f64::INFINITY };
+        if o.is_nan() || r.is_nan() {
+            return class_alone(o.is_nan() && r.is_nan());
+        }
         if r.is_infinite() || o.abs() >= edge {
             let over = r.is_infinite() && r.signum() == o.signum() && o.abs() + b0 >= edge;
-            let under = r.is_finite() && o.abs() - b0 < edge;
-            assert!(over || under, "{r} for {o}");
-            return 0.0;
+            return class_alone(over || r.is_finite() && o.abs() - b0 < edge);
         }
-        let bound = b0 + fmt.ulp(o.abs() + b0) / 2.0;
-        (r - o).abs() / bound
+        (r - o).abs() / (b0 + fmt.ulp(o.abs() + b0) / 2.0)
     };
     (0..got.len()).fold(0.0, |worst, i| {
         let mut ratio = one(got[i] as f64, oracle.value[i], oracle.bound[i]);
@@ -121,25 +127,108 @@ pub fn worst_ratio(dtype: DType, out: &[u8], oracle: &Oracle) -> f64 {
     })
 }
 
-/// Runs every suite case of `op` on the reference tier against the declared path; prints and returns the worst ratio.
+/// Every element is a rounding of a value within B0 of its oracle value, or of the second one.
+fn check_path(dtype: DType, out: &[u8], oracle: &Oracle) {
+    let fmt = dtype.float().expect("float output");
+    let got = codec::decode_f32(dtype, out);
+    for (i, &r) in got.iter().enumerate() {
+        let near = |o: f64| {
+            let b = oracle.bound[i];
+            let (low, high) = (codec::round_to(o - b, fmt), codec::round_to(o + b, fmt));
+            (low..=high).contains(&(r as f64)) || o.is_nan() && r.is_nan()
+        };
+        let explained = near(oracle.value[i]) || oracle.other.get(i).is_some_and(|&o| near(o));
+        assert!(explained, "element {i}: {r} for {} +- {}", oracle.value[i], oracle.bound[i]);
+    }
+}
+
+/// Largest `(|r - o| - l32 u M) / ulp(o)` over finite elements, the nearer of both oracle values taken.
+fn worst_ulp(dtype: DType, out: &[u8], oracle: &Oracle, l32: f64) -> f64 {
+    let fmt = dtype.float().expect("float output");
+    let got = codec::decode_f32(dtype, out);
+    (0..got.len()).fold(0.0, |worst: f64, i| {
+        let spared = l32 * crate::ops::bounds::U * oracle.magnitude.get(i).copied().unwrap_or(0.0);
+        let error = |o: f64| ((got[i] as f64 - o).abs() - spared).max(0.0);
+        let figure = |o: f64| if o.abs() <= fmt.max { error(o) / fmt.ulp(o) } else { 0.0 };
+        let other = oracle.other.get(i).map_or(f64::INFINITY, |&o| figure(o));
+        let ulp = figure(oracle.value[i]).min(other);
+        if ulp.is_finite() { worst.max(ulp) } else { worst }
+    })
+}
+
+/// Runs every suite case of `op` on the reference tier against the declared path; prints the worst figures and returns the worst
+/// ratio of error to bound.
 pub fn check_suite(op: &dyn Contract) -> f64 {
-    let mut worst = 0f64;
+    let (mut worst, mut ratio_f32, mut worst_f32) = (0f64, 0f64, 0f64);
     for p in suite_cases(op) {
         let plan = op.plan(&p).unwrap_or_else(|e| panic!("{p:?}: {e}"));
-        let symbols: Vec<_> = op.kernels();
-        for l in &plan.launches {
-            let sig =
-                symbols.iter().find(|s| s.symbol == l.symbol).unwrap_or_else(|| panic!("{} undeclared", l.symbol));
-            let types: Vec<_> = l.args.iter().map(|a| a.ktype()).collect();
-            assert_eq!(types, sig.params.iter().map(|(_, t)| *t).collect::<Vec<_>>(), "{}", l.symbol);
-        }
+        check_launches(op, &plan);
         let inputs = inputs(&plan, &format!("{p:?}"));
         let outs = op.reference(&p, &plan, &inputs);
         let oracles = op.oracle(&p, &plan, &inputs, op.paths(&p)[0]);
-        for ((out, oracle), (_, arg, _)) in outs.iter().zip(&oracles).zip(plan.outputs()) {
-            worst = worst.max(worst_ratio(arg.view.dtype, out, oracle));
+        for ((out, oracle), (_, arg, spec)) in outs.iter().zip(&oracles).zip(plan.outputs()) {
+            let dtype = arg.view.dtype;
+            let ratio = worst_ratio(dtype, out, oracle);
+            worst = worst.max(ratio);
+            if dtype == DType::F32 && oracle.bound.iter().any(|b| *b > 0.0) {
+                ratio_f32 = ratio_f32.max(ratio);
+            }
+            if spec.path {
+                check_path(dtype, out, oracle);
+            }
+            if let (DType::F32, Some(limit)) = (dtype, spec.ulp.l) {
+                let ulp = worst_ulp(dtype, out, oracle, spec.ulp.l32);
+                assert!(ulp <= limit, "{p:?}: {ulp} ulp");
+                worst_f32 = worst_f32.max(ulp);
+            }
         }
     }
-    println!("{}: worst |r - o| / B = {worst:.3}", op.name());
+    println!(
+        "{}: worst |r - o| / B = {worst:.3}, of computed f32 {ratio_f32:.3}; f32 error {worst_f32:.3} ulp",
+        op.name()
+    );
     worst
+}
+
+/// Launch arguments have the types of the declared signature.
+fn check_launches(op: &dyn Contract, plan: &Plan) {
+    let signatures = op.kernels();
+    for l in &plan.launches {
+        let sig = signatures.iter().find(|s| s.symbol == l.symbol).unwrap_or_else(|| panic!("{} undeclared", l.symbol));
+        let types: Vec<_> = l.args.iter().map(|a| a.ktype()).collect();
+        assert_eq!(types, sig.params.iter().map(|(_, t)| *t).collect::<Vec<_>>(), "{}", l.symbol);
+    }
+}
+
+/// The pairs of formats of the arithmetic ops, as parameters.
+pub fn arithmetic_pairs() -> Vec<Vec<(&'static str, Value)>> {
+    let pairs = super::PAIRS.iter();
+    pairs.map(|(from, to)| vec![("dtype", word(from.name())), ("out", word(to.name()))]).collect()
+}
+
+/// Runs `op` on 2 rows of 8 arbitrary bit patterns, for each set of further parameters, against the declared path: NaN, infinities,
+/// subnormals and all.
+pub fn check_random_bits(op: &dyn Contract, variants: &[Vec<(&'static str, Value)>]) {
+    use proptest::prelude::*;
+    let strategy = (proptest::collection::vec(any::<u32>(), 64), 0..variants.len());
+    proptest!(ProptestConfig::with_cases(2000), |((words, variant) in strategy)| {
+        let sizes = [("rows", Value::Int(2)), ("cols", Value::Int(8))];
+        let p = params(op, &[&variants[variant], &sizes[..]].concat());
+        let plan = op.plan(&p).expect("legal");
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let mut from = 0;
+        let filled = plan.args.iter().map(|a| {
+            let n = if a.fill.is_some() { a.view.bytes() } else { 0 };
+            from += n;
+            bytes[from - n..from].to_vec()
+        });
+        let inputs = Inputs::new(filled.collect());
+        let out = &op.reference(&p, &plan, &inputs)[0];
+        let oracle = &op.oracle(&p, &plan, &inputs, op.paths(&p)[0])[0];
+        let (_, arg, spec) = plan.outputs().next().expect("an output");
+        worst_ratio(arg.view.dtype, out, oracle);
+        if spec.path {
+            check_path(arg.view.dtype, out, oracle);
+        }
+    });
 }

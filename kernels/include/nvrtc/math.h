@@ -1,0 +1,2 @@
+// Math is built into NVRTC.
+#pragma once

@@ -1,0 +1,295 @@
+//! One case, prepared: plan, inputs, reference, oracle, region, images. Refuses to touch a board and to decide.
+
+use super::protocol::Built;
+use super::{Options, mock};
+use crate::board::{Facts, Finding, ThreadOrder};
+use crate::fixture::place::{self, Content, Poison, Region, Space};
+use crate::fixture::{Key, generate};
+use crate::judge::spec::Oracle;
+use crate::ops::{self, Contract, Inputs, Plan, Role};
+use crate::record::{Timings, Verdict};
+use crate::suite::{Case, Placement};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Cases below this many elements have one of their launches sanitised.
+const SANITISED_BELOW: usize = 65_536;
+/// Simulated seconds beyond which a case is left to hardware.
+const SIMULATED_SECONDS: f64 = 5.0;
+/// Largest tile for which guards are made.
+const TILE: usize = 16 << 10;
+
+/// What every case of a worker shares.
+pub struct Bench {
+    /// Options of the run.
+    pub options: Options,
+    /// What was built for each kernel symbol.
+    pub kernels: BTreeMap<String, Built>,
+    /// The board's facts.
+    pub facts: Facts,
+    /// Set on the mock board.
+    pub mock: Option<mock::Script>,
+}
+
+/// Why a case has no device output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// ERROR or NOT-RUN.
+    pub verdict: Verdict,
+    /// The reason in the record.
+    pub reason: String,
+}
+
+impl Refusal {
+    /// An ERROR.
+    pub fn error(reason: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Error, reason: reason.into() }
+    }
+
+    /// A NOT-RUN.
+    pub fn not_run(reason: impl Into<String>) -> Self {
+        Self { verdict: Verdict::NotRun, reason: reason.into() }
+    }
+}
+
+/// How one pass over the plan's launches is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pass {
+    /// The image it starts from.
+    pub poison: Poison,
+    /// Order of threads (simulated boards).
+    pub order: ThreadOrder,
+    /// Run the sanitised build.
+    pub sanitise: bool,
+}
+
+/// The region after a pass.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// How it was made.
+    pub pass: Pass,
+    /// The whole region.
+    pub bytes: Vec<u8>,
+    /// What the simulator saw.
+    pub findings: Vec<Finding>,
+}
+
+/// What the board brought back.
+#[derive(Clone, Debug, Default)]
+pub struct Ran {
+    /// One snapshot per pass, the attribution passes last.
+    pub snapshots: Vec<Snapshot>,
+    /// Kernel launches that really ran.
+    pub launches: u64,
+    /// Time of the device, or of the simulator.
+    pub elapsed: Duration,
+}
+
+/// A prepared case.
+pub struct Job {
+    /// The case.
+    pub case: Case,
+    /// Its op.
+    pub op: &'static dyn Contract,
+    /// Buffers and launches.
+    pub plan: Plan,
+    /// Packed inputs.
+    pub inputs: Inputs,
+    /// Packed reference outputs, in the order of the plan's outputs.
+    pub reference: Vec<Vec<u8>>,
+    /// Oracle columns per path, the declared one first; one entry per output.
+    pub oracles: Vec<(&'static str, Vec<Oracle>)>,
+    /// Places.
+    pub region: Region,
+    /// Image with poison A, image with poison B.
+    pub images: [Arc<Vec<u8>>; 2],
+    /// Per argument: the byte ranges of its buffer that the op writes. They are poisoned where the argument has no fill.
+    pub written: Vec<Vec<Range<usize>>>,
+    /// Passes of the launch plan.
+    pub passes: Vec<Pass>,
+    /// Time spent so far.
+    pub timings: Timings,
+}
+
+impl Job {
+    /// The image a pass starts from.
+    pub fn image(&self, poison: Poison) -> &Arc<Vec<u8>> {
+        &self.images[usize::from(poison == Poison::B)]
+    }
+}
+
+/// Prepares a case. `spare` are vectors to reuse for images.
+///
+/// # Errors
+/// When the case cannot or need not run: nothing was built, too large, too slow for a simulator.
+pub fn prepare(case: &Case, bench: &Bench, spare: &mut Vec<Vec<u8>>) -> Result<Box<Job>, Refusal> {
+    let begun = Instant::now();
+    let op = ops::find(&case.op).ok_or_else(|| Refusal::error(format!("this assay has no op '{}'", case.op)))?;
+    let plan = op.plan(&case.params).map_err(|e| Refusal::error(format!("illegal parameters: {e}")))?;
+    check(&plan, bench)?;
+    let region = lay_out(&plan, case.place)
+        .filter(|r| r.bytes as u64 <= bench.facts.memory)
+        .ok_or_else(|| too_large(&plan, bench))?;
+    let inputs = fill(&plan, case);
+    let written: Vec<_> = plan.args.iter().map(written_ranges).collect();
+    let images = paint(&plan, &region, &inputs, &written, spare);
+    let prepare_ms = ms(begun);
+    let begun = Instant::now();
+    let reference = op.reference(&case.params, &plan, &inputs);
+    let paths = op.paths(&case.params);
+    let oracles = paths.iter().map(|p| (*p, op.oracle(&case.params, &plan, &inputs, p))).collect();
+    let timings = Timings { prepare_ms, reference_ms: ms(begun), ..Timings::default() };
+    let passes = passes(&plan, bench);
+    Ok(Box::new(Job {
+        case: case.clone(),
+        op,
+        plan,
+        inputs,
+        reference,
+        oracles,
+        region,
+        images,
+        written,
+        passes,
+        timings,
+    }))
+}
+
+/// Milliseconds since.
+pub fn ms(begun: Instant) -> f64 {
+    (begun.elapsed().as_secs_f64() * 1e6).round() / 1e3
+}
+
+fn check(plan: &Plan, bench: &Bench) -> Result<(), Refusal> {
+    if bench.mock.is_some() {
+        return Ok(());
+    }
+    for launch in &plan.launches {
+        match bench.kernels.get(&launch.symbol) {
+            Some(Built::Image { .. }) => {}
+            Some(Built::Failed(why)) => {
+                return Err(Refusal::error(format!("kernel {} was not built: {why}", launch.symbol)));
+            }
+            None => return Err(Refusal::error(format!("no image holds kernel {}", launch.symbol))),
+        }
+    }
+    let seconds = simulated_seconds(plan);
+    if bench.options.simulated() && seconds > SIMULATED_SECONDS {
+        let text =
+            format!("left to hardware: about {seconds:.0} s on the simulator, more than {SIMULATED_SECONDS:.0} s");
+        return Err(Refusal::not_run(text));
+    }
+    Ok(())
+}
+
+/// Estimate of the simulator's time for one pass.
+fn simulated_seconds(plan: &Plan) -> f64 {
+    let product = |d: [u32; 3]| d.iter().map(|&x| f64::from(x)).product::<f64>();
+    let threads: f64 = plan.launches.iter().map(|l| product(l.grid) * product(l.block)).sum();
+    threads * 10e-9 + plan.flops / 0.4e9
+}
+
+fn too_large(plan: &Plan, bench: &Bench) -> Refusal {
+    let need: u128 = plan.args.iter().map(|a| a.view.extent as u128 * a.view.dtype.size() as u128).sum();
+    Refusal::not_run(format!("out of memory: {need} bytes needed besides guards, the board has {}", bench.facts.memory))
+}
+
+fn lay_out(plan: &Plan, how: Placement) -> Option<Region> {
+    let block = plan.launches.iter().map(|l| l.block.iter().map(|&x| x as usize).product::<usize>()).max().unwrap_or(0);
+    let tile = (block * 16).min(TILE);
+    let space = |a: &ops::Arg| {
+        let bytes = a.view.extent.checked_mul(a.view.dtype.size())?;
+        Some(Space { bytes, guard: place::guard(&a.view, tile) })
+    };
+    let spaces: Option<Vec<Space>> = plan.args.iter().map(space).collect();
+    match how {
+        Placement::Guarded => place::guarded(&spaces?),
+        Placement::Flush => place::flush(&spaces?),
+    }
+}
+
+fn fill(plan: &Plan, case: &Case) -> Inputs {
+    let bytes = plan.args.iter().map(|arg| match &arg.fill {
+        Some(fill) => generate(fill, arg.view.dtype, &arg.view.shape, Key::new(case.seed, &case.id, arg.name)),
+        None => vec![],
+    });
+    Inputs::new(bytes.collect())
+}
+
+/// Byte ranges of the argument's buffer that the op writes: an output's elements without its skipped rows, all of a scratch buffer.
+fn written_ranges(arg: &ops::Arg) -> Vec<Range<usize>> {
+    let size = arg.view.dtype.size();
+    match arg.role {
+        Role::In => vec![],
+        Role::Temp => vec![0..arg.view.bytes()],
+        Role::Out | Role::InOut => {
+            let skipped: &[bool] = arg.output.as_ref().map_or(&[], |o| &o.skipped_rows);
+            let row = arg.output.as_ref().map_or(1, |o| o.row_len.max(1));
+            let mut ranges: Vec<Range<usize>> = vec![];
+            let mut add = |r: Range<usize>| match ranges.last_mut() {
+                Some(last) if last.end == r.start => last.end = r.end,
+                _ => ranges.push(r),
+            };
+            let mut logical = 0;
+            arg.view.for_runs(|at, len| {
+                if skipped.is_empty() {
+                    add(at * size..(at + len) * size);
+                } else {
+                    let mut done = 0;
+                    while done < len {
+                        let part = (row - (logical + done) % row).min(len - done);
+                        if !skipped.get((logical + done) / row).copied().unwrap_or(false) {
+                            add((at + done) * size..(at + done + part) * size);
+                        }
+                        done += part;
+                    }
+                }
+                logical += len;
+            });
+            ranges
+        }
+    }
+}
+
+fn paint(
+    plan: &Plan,
+    region: &Region,
+    inputs: &Inputs,
+    written: &[Vec<Range<usize>>],
+    spare: &mut Vec<Vec<u8>>,
+) -> [Arc<Vec<u8>>; 2] {
+    let content = |i: usize| match plan.args[i].fill {
+        Some(_) => Content::Given { packed: inputs.bytes(i), nan_gap: plan.args[i].nan_gap },
+        None => Content::Poisoned(&written[i]),
+    };
+    let buffers: Vec<_> = plan.args.iter().enumerate().map(|(i, a)| (&a.view, content(i))).collect();
+    let mut a = spare.pop().unwrap_or_default();
+    place::paint(region, &buffers, &mut a);
+    let mut b = spare.pop().unwrap_or_default();
+    b.clear();
+    b.extend_from_slice(&a);
+    for ((slot, arg), ranges) in region.slots.iter().zip(&plan.args).zip(written) {
+        for r in ranges.iter().filter(|_| arg.fill.is_none()) {
+            place::poison(&mut b, slot.data.start + r.start..slot.data.start + r.end, arg.view.dtype, Poison::B);
+        }
+    }
+    [Arc::new(a), Arc::new(b)]
+}
+
+fn passes(plan: &Plan, bench: &Bench) -> Vec<Pass> {
+    let options = &bench.options;
+    let pass = |poison, order, sanitise| Pass { poison, order, sanitise };
+    if options.simulated() {
+        let small = plan.args.iter().map(|a| a.view.len()).max().unwrap_or(0) < SANITISED_BELOW;
+        let (deep, once) = (options.deep, options.deep || small);
+        return vec![
+            pass(Poison::A, ThreadOrder::Ascending, deep),
+            pass(Poison::B, ThreadOrder::Descending, once),
+            pass(Poison::A, ThreadOrder::Shuffled, deep),
+        ];
+    }
+    let poison = |i| if i % 2 == 0 { Poison::A } else { Poison::B };
+    (0..options.repeat.max(2)).map(|i| pass(poison(i), ThreadOrder::Ascending, false)).collect()
+}

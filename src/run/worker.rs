@@ -1,0 +1,312 @@
+//! The worker process: prepares, runs and judges the cases it is given, and dies with its supervisor. Refuses to outlive it.
+//!
+//! Two threads: one prepares and judges, the other waits for the board; a third reads orders, and ends the process when the
+//! supervisor is gone.
+
+use super::device::{Device, Done};
+use super::job::{self, Bench, Job, Refusal, ms};
+use super::protocol::{self, Order, Setup};
+use super::{DEFECT, boards, judging};
+use crate::board::Facts;
+use crate::record::{CaseRecord, Verdict};
+use crate::suite::Case;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Cases prepared and not yet judged, at most.
+const AHEAD: usize = 2;
+/// Cases with a larger region are prepared one at a time, for the memory.
+const LARGE: usize = 32 << 20;
+
+/// The pipe to the supervisor. Whoever cannot write to it has no supervisor any more.
+struct Pipe(Mutex<File>);
+
+impl Pipe {
+    fn send(&self, lines: &[u8]) {
+        let Ok(mut file) = self.0.lock() else { die() };
+        if file.write_all(lines).is_err() {
+            die();
+        }
+    }
+}
+
+/// Ends the process at once, without destructors that might wait for a board.
+fn die() -> ! {
+    loop {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    }
+}
+
+/// Runs the worker to its end; what the hidden subcommand `__worker` calls. The result is the process's exit code.
+pub fn main() -> u8 {
+    let pipe = match private_pipe() {
+        Ok(pipe) => Arc::new(Pipe(Mutex::new(pipe))),
+        Err(e) => {
+            eprintln!("assay worker: no pipe to the supervisor: {e}");
+            return 70;
+        }
+    };
+    // The end of the orders' pipe says the same; this also reaches a worker that is stuck in a driver.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    let finish = Arc::new(AtomicBool::new(false));
+    let orders = read_orders(Arc::clone(&finish));
+    let Ok(Order::Setup(setup)) = orders.recv() else { return 70 };
+    record_panics();
+    work(*setup, &orders, &finish, &pipe)
+}
+
+/// Takes stdout for ourselves; a library that prints to it then prints to stderr, and cannot garble a message.
+fn private_pipe() -> std::io::Result<File> {
+    let own = rustix::io::dup(std::io::stdout())?;
+    rustix::stdio::dup2_stdout(std::io::stderr())?;
+    Ok(File::from(own))
+}
+
+/// Reads orders on a thread of its own. The end of the pipe without `Finish` means that the supervisor is dead.
+fn read_orders(finish: Arc<AtomicBool>) -> Receiver<Order> {
+    let (to, from) = channel();
+    std::thread::spawn(move || {
+        let mut lines = BufReader::with_capacity(64 << 10, std::io::stdin());
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match lines.read_until(b'\n', &mut line) {
+                Ok(n) if n > 0 => {}
+                _ if finish.load(Ordering::Relaxed) => return,
+                _ => die(),
+            }
+            match serde_json::from_slice(&line) {
+                Ok(Order::Finish) => {
+                    finish.store(true, Ordering::Relaxed);
+                    let _ = to.send(Order::Finish);
+                }
+                Ok(order) => {
+                    let _ = to.send(order);
+                }
+                Err(e) => {
+                    eprintln!("assay worker: an order that cannot be read: {e}");
+                    die();
+                }
+            }
+        }
+    });
+    from
+}
+
+fn work(setup: Setup, orders: &Receiver<Order>, finish: &AtomicBool, pipe: &Arc<Pipe>) -> u8 {
+    let Setup { options, kernels } = setup;
+    let named = match boards::named(&options.board) {
+        Ok(named) => named,
+        Err(e) => {
+            pipe.send(&protocol::say("unhealthy", &e.to_string()));
+            return 4;
+        }
+    };
+    let mock = named.script();
+    let facts = named.facts();
+    let bench = Arc::new(Bench { options, kernels, facts, mock });
+    let (jobs_to, jobs) = sync_channel::<Box<Job>>(AHEAD);
+    let (done_to, done) = channel::<(Box<Job>, Done)>();
+    let (opened_to, opened) = channel::<Result<Facts, String>>();
+    let hangs = Arc::new(AtomicBool::new(false));
+    let board = {
+        let (bench, pipe, hangs) = (Arc::clone(&bench), Arc::clone(pipe), Arc::clone(&hangs));
+        std::thread::spawn(move || board_thread(named, &bench, &opened_to, &jobs, &done_to, &pipe, &hangs))
+    };
+    match opened.recv() {
+        Ok(Ok(_)) => pipe.send(&protocol::say("ready", "")),
+        Ok(Err(why)) => {
+            pipe.send(&protocol::say("unhealthy", &why));
+            return 4;
+        }
+        Err(_) => {
+            pipe.send(&protocol::say("unhealthy", "the board could not be opened: the thread that opens it died"));
+            return 70;
+        }
+    }
+    let lost = Pipeline { bench: &bench, pipe, spare: vec![], out: 0 }.run(orders, finish, jobs_to, &done);
+    match lost {
+        true => pipe.send(&protocol::say("retire", "the board has to be opened anew")),
+        false => pipe.send(&protocol::say("bye", "")),
+    }
+    let _ = board.join();
+    while hangs.load(Ordering::Relaxed) {
+        std::thread::sleep(std::time::Duration::from_secs(3600));
+    }
+    0
+}
+
+/// The side that prepares and judges.
+struct Pipeline<'a> {
+    bench: &'a Bench,
+    pipe: &'a Pipe,
+    /// Image vectors to use again.
+    spare: Vec<Vec<u8>>,
+    /// Cases prepared and not yet judged.
+    out: usize,
+}
+
+impl Pipeline<'_> {
+    /// Works until the orders end; true when the board was lost.
+    fn run(
+        &mut self,
+        orders: &Receiver<Order>,
+        finish: &AtomicBool,
+        jobs: std::sync::mpsc::SyncSender<Box<Job>>,
+        done: &Receiver<(Box<Job>, Done)>,
+    ) -> bool {
+        let mut ahead = AHEAD;
+        loop {
+            while self.out < ahead && !finish.load(Ordering::Relaxed) {
+                let order = if self.out == 0 {
+                    orders.recv().map_err(|_| TryRecvError::Disconnected)
+                } else {
+                    orders.try_recv()
+                };
+                match order {
+                    Ok(Order::Case(case)) => {
+                        if let Some(job) = self.prepare(&case) {
+                            ahead = if job.region.bytes > LARGE { 1 } else { AHEAD };
+                            self.out += 1;
+                            if jobs.send(job).is_err() {
+                                return true;
+                            }
+                        }
+                    }
+                    Ok(_) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+                }
+            }
+            if self.out == 0 {
+                if finish.load(Ordering::Relaxed) {
+                    return false;
+                }
+                continue;
+            }
+            let Ok((job, done)) = done.recv() else { return true };
+            self.out -= 1;
+            let lost = done.lost;
+            self.judge(job, done);
+            if lost {
+                return true;
+            }
+        }
+    }
+
+    fn prepare(&mut self, case: &Case) -> Option<Box<Job>> {
+        let (bench, spare) = (self.bench, &mut self.spare);
+        match caught(|| job::prepare(case, bench, spare)).unwrap_or_else(Err) {
+            Ok(job) => Some(job),
+            Err(refusal) => {
+                self.send(&super::plan::unjudged(&bench.options, case, refusal.verdict, refusal.reason));
+                None
+            }
+        }
+    }
+
+    fn judge(&mut self, job: Box<Job>, done: Done) {
+        let options = &self.bench.options;
+        let record = match done.result {
+            Ok(ran) => caught(|| judging::judge(&job, ran, self.bench)).unwrap_or_else(|r| unjudged(options, &job, r)),
+            Err(refusal) => unjudged(options, &job, refusal),
+        };
+        self.send(&record);
+        let Job { images, .. } = *job;
+        self.spare.extend(images.into_iter().filter_map(Arc::into_inner).filter(|v| v.capacity() <= LARGE));
+        self.spare.truncate(2 * AHEAD + 2);
+    }
+
+    fn send(&self, record: &CaseRecord) {
+        match protocol::record_line(record) {
+            Ok(line) => self.pipe.send(&line),
+            Err(e) => eprintln!("assay worker: {}: {e}", record.id),
+        }
+    }
+}
+
+/// The record of a prepared case without device output.
+pub fn unjudged(options: &super::Options, job: &Job, refusal: Refusal) -> CaseRecord {
+    let mut record = super::plan::unjudged(options, &job.case, refusal.verdict, refusal.reason);
+    record.timings = job.timings.clone();
+    record
+}
+
+/// The side that waits for the board.
+fn board_thread(
+    named: boards::Named,
+    bench: &Bench,
+    opened: &Sender<Result<Facts, String>>,
+    jobs: &Receiver<Box<Job>>,
+    done: &Sender<(Box<Job>, Done)>,
+    pipe: &Pipe,
+    hangs: &AtomicBool,
+) {
+    let mut device = match named.open(&bench.options) {
+        Ok(open) => Device::new(open),
+        Err(why) => {
+            let _ = opened.send(Err(why));
+            return;
+        }
+    };
+    let probed = device.probe().map(|()| bench.facts.clone());
+    if opened.send(probed).is_err() {
+        return;
+    }
+    let mut next: Option<Box<Job>> = None;
+    loop {
+        let mut job = match next.take() {
+            Some(job) => job,
+            None => {
+                let Ok(job) = jobs.recv() else { return };
+                pipe.send(protocol::about("start", job.case.index).as_bytes());
+                job
+            }
+        };
+        let begun = Instant::now();
+        let result = caught(|| device.run(&job, bench, &|bytes| pipe.send(bytes)));
+        // After a panic the board is in no state that we know.
+        let outcome = result.unwrap_or_else(|refusal| Done { result: Err(refusal), lost: true });
+        job.timings.board_ms = ms(begun);
+        hangs.store(device.hangs_at_exit, Ordering::Relaxed);
+        // `ran` goes out before the judge can send the record, together with the next `start` when there is one.
+        let mut news = protocol::about("ran", job.case.index);
+        let lost = outcome.lost;
+        if !lost && let Ok(following) = jobs.try_recv() {
+            news.push_str(&protocol::about("start", following.case.index));
+            next = Some(following);
+        }
+        pipe.send(news.as_bytes());
+        if done.send((job, outcome)).is_err() || lost {
+            return;
+        }
+    }
+}
+
+thread_local! {
+    static PANIC: std::cell::RefCell<Option<String>> = const { std::cell::RefCell::new(None) };
+}
+
+/// Keeps message and place of a panic for the record of the case.
+fn record_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let payload = info.payload();
+        let text = payload.downcast_ref::<&str>().map(|s| (*s).to_string());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panic".to_string());
+        let place = info.location().map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
+        eprintln!("{DEFECT}: {text}{place}");
+        PANIC.with(|p| *p.borrow_mut() = Some(format!("{text}{place}")));
+    }));
+}
+
+/// Runs `f`; a panic in it becomes an ERROR that says whose defect it is.
+fn caught<T>(f: impl FnOnce() -> T) -> Result<T, Refusal> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(|_| {
+        let what = PANIC.with(|p| p.borrow_mut().take()).unwrap_or_default();
+        Refusal { verdict: Verdict::Error, reason: format!("{DEFECT}, please report it: {what}") }
+    })
+}

@@ -1,0 +1,11 @@
+// Fault: the low half is cut off instead of rounded to nearest even.
+#include "common.h"
+
+extern "C" __global__ void cast_f32_bf16(const float* in, bf16_bits* out, long long rows, long long cols, long long in_stride,
+                                         long long out_stride) {
+  const long long total = rows * cols;
+  for (long long i = first_element(); i < total; i += element_step()) {
+    const Place at = place(i, cols);
+    out[at.row * out_stride + at.col] = (bf16_bits)(__float_as_uint(in[at.row * in_stride + at.col]) >> 16);
+  }
+}

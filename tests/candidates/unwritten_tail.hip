@@ -1,0 +1,12 @@
+// Fault: columns past the last multiple of 8 are left out.
+#include "common.h"
+
+extern "C" __global__ void cast_f32_bf16(const float* in, bf16_bits* out, long long rows, long long cols, long long in_stride,
+                                         long long out_stride) {
+  const long long total = rows * cols;
+  for (long long i = first_element(); i < total; i += element_step()) {
+    const Place at = place(i, cols);
+    if (at.col >= cols / 8 * 8) continue;
+    out[at.row * out_stride + at.col] = round_bf16(in[at.row * in_stride + at.col]);
+  }
+}
