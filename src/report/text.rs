@@ -142,6 +142,41 @@ pub fn failure(case: &CaseReport) -> String {
     out
 }
 
+/// Every case that did not pass: each FAIL and ERROR with its places; cases that did not run for the same reason together.
+pub(super) fn not_passed(report: &Report) -> String {
+    let mut out = String::new();
+    let mut idle: Vec<(&str, Vec<&str>)> = Vec::new();
+    for case in &report.cases {
+        if case.verdict != Verdict::NotRun {
+            out.push_str(&failure(case));
+            continue;
+        }
+        let reason = case.reason.as_deref().unwrap_or_default();
+        match idle.iter_mut().find(|(r, _)| *r == reason) {
+            Some((_, ids)) => ids.push(&case.id),
+            None => idle.push((reason, vec![&case.id])),
+        }
+    }
+    for (reason, ids) in idle {
+        let _ = writeln!(
+            out,
+            "NOT-RUN {}: {reason}",
+            if ids.len() == 1 { "1 case".to_string() } else { format!("{} cases", ids.len()) }
+        );
+        for id in ids.iter().take(NOT_RUN_SHOWN) {
+            let _ = writeln!(out, "    {id}");
+        }
+        if ids.len() > NOT_RUN_SHOWN {
+            let _ =
+                writeln!(out, "    and {} more; assay report --format csv lists them all", ids.len() - NOT_RUN_SHOWN);
+        }
+    }
+    out
+}
+
+/// Ids shown of cases that did not run for one reason.
+const NOT_RUN_SHOWN: usize = 8;
+
 /// One assertion as a phrase.
 pub(super) fn assertion(a: &Assertion) -> String {
     let tier = match a.tier {
@@ -193,9 +228,7 @@ pub fn summary(report: &Report, terminal: bool) -> String {
     let b = &report.board;
     let simulated = if b.simulated { ", simulated" } else { "" };
     let _ = writeln!(out, "board {} ({}, {}, wave {}{simulated})", b.id, b.name, b.arch, b.wave);
-    for case in &report.cases {
-        out.push_str(&failure(case));
-    }
+    out.push_str(&not_passed(report));
     out.push('\n');
     match terminal {
         true => out.push_str(&(table(report) + "\n")),
