@@ -1,6 +1,7 @@
 //! Boards: anything that can run our kernels, behind one trait. Refuses to retry, to fall back and to judge.
 
 mod facts;
+pub mod sim;
 
 pub use facts::Facts;
 
@@ -200,6 +201,13 @@ pub enum Bound {
     I64(i64),
     /// binary32.
     F32(f32),
+    /// The first `bytes` of this image of a struct or any other type passed by value.
+    Raw {
+        /// Image, natural layout.
+        image: [u8; 32],
+        /// Size of the type.
+        bytes: u8,
+    },
 }
 
 impl Bound {
@@ -210,6 +218,7 @@ impl Bound {
             Self::I32(_) => KType::I32,
             Self::I64(_) => KType::I64,
             Self::F32(_) => KType::F32,
+            Self::Raw { .. } => KType::Raw,
         }
     }
 }

@@ -123,6 +123,8 @@ pub enum KType {
     I64,
     /// binary32.
     F32,
+    /// Any other type passed by value, e.g. a struct; no op has one.
+    Raw,
 }
 
 /// Value of one kernel parameter.

@@ -1,0 +1,108 @@
+// Included after the user's source by the generated unit: calls each kernel from a packed argument buffer with natural
+// alignment and tells the executor what the parameters are.
+#pragma once
+
+uint3 threadIdx;
+uint3 blockIdx;
+dim3 blockDim;
+dim3 gridDim;
+int warpSize = 0;
+
+extern "C" {
+struct AssayParam {
+    uint32_t size;
+    uint32_t align;
+    uint32_t offset;
+    uint32_t type;  // p pointer, i/u 32-bit integer, l/w 64-bit integer, f float, o anything else by value
+};
+struct AssayKernel {
+    const char* name;
+    void (*lanes)(const void* packed, const uint3* lanes, uint32_t count);  // runs lanes in that order, none can wait
+    void (*lane)(const void* packed);                                       // runs the current lane
+    const AssayParam* params;
+    uint32_t count;
+    uint32_t bytes;
+    uint32_t max_threads;  // of __launch_bounds__, 0 without
+};
+struct AssayState {
+    uint3* thread;
+    uint3* block;
+    dim3* block_dim;
+    dim3* grid_dim;
+    int* warp;
+};
+}
+
+namespace assay {
+template <class T>
+constexpr uint32_t type_code() {
+    if (std::is_pointer<T>::value) return 'p';
+    if (std::is_same<T, float>::value) return 'f';
+    if (std::is_integral<T>::value && !std::is_same<T, bool>::value) {
+        if (sizeof(T) == 4) return std::is_signed<T>::value ? 'i' : 'u';
+        if (sizeof(T) == 8) return std::is_signed<T>::value ? 'l' : 'w';
+    }
+    return 'o';
+}
+
+template <class... A>
+struct Layout {
+    AssayParam params[sizeof...(A) + 1];
+    uint32_t bytes;
+    constexpr Layout() : params{}, bytes(0) {
+        const AssayParam all[] = {{uint32_t(sizeof(A)), uint32_t(alignof(A)), 0, type_code<A>()}..., {0, 1, 0, 'o'}};
+        for (unsigned i = 0; i < sizeof...(A); ++i) {
+            params[i] = all[i];
+            params[i].offset = (bytes + all[i].align - 1) / all[i].align * all[i].align;
+            bytes = params[i].offset + all[i].size;
+        }
+    }
+};
+
+template <class F, F* kernel>
+struct Trampoline;
+
+template <class... A, void (*kernel)(A...)>
+struct Trampoline<void(A...), kernel> {
+    static constexpr Layout<std::decay_t<A>...> layout{};
+
+    template <class T>
+    static inline __attribute__((always_inline)) const T& at(const void* packed, unsigned i) {
+        return *reinterpret_cast<const T*>(static_cast<const char*>(packed) + layout.params[i].offset);
+    }
+    template <size_t... I>
+    static inline __attribute__((always_inline)) void call(const void* packed, std::index_sequence<I...>) {
+        kernel(at<std::decay_t<A>>(packed, I)...);
+    }
+    static void lane(const void* packed) { call(packed, std::index_sequence_for<A...>{}); }
+    static void lanes(const void* packed, const uint3* list, uint32_t count) {
+        for (uint32_t i = 0; i < count; ++i) {
+            threadIdx = list[i];
+            call(packed, std::index_sequence_for<A...>{});
+        }
+    }
+};
+}  // namespace assay
+
+#define ASSAY_KERNEL(name, bounds)                                                                             \
+    assay::describe<std::remove_pointer_t<decltype(&name)>, &name>(assay::last_word(#name), uint32_t(bounds))
+
+namespace assay {
+// The symbol of a qualified name.
+constexpr const char* last_word(const char* name) {
+    const char* last = name;
+    for (const char* c = name; *c; ++c)
+        if (*c == ':' || *c == ' ') last = c + 1;
+    return last;
+}
+template <class F, F* kernel>
+constexpr AssayKernel describe(const char* name, uint32_t bounds) {
+    using T = Trampoline<F, kernel>;
+    return AssayKernel{name,           &T::lanes,      &T::lane, T::layout.params, sizeof(T::layout.params) / sizeof(AssayParam) - 1,
+                       T::layout.bytes, bounds};
+}
+}  // namespace assay
+
+extern "C" {
+__attribute__((visibility("default"))) AssayState assay_state{&threadIdx, &blockIdx, &blockDim, &gridDim, &warpSize};
+}

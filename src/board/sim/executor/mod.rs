@@ -1,0 +1,167 @@
+//! The executor: the process that is the simulated device. Owns the mapped device memory and the loaded libraries.
+//! Refuses to know cases, inputs or verdicts; ends with its worker, and at the first fault.
+#![allow(unsafe_code)]
+
+mod block;
+mod fault;
+mod lanes;
+mod launch;
+mod library;
+mod memory;
+mod wave;
+
+use super::wire::{Command, Config, IN_PLACE, MAGIC, Reader, Writer, status};
+use crate::board::{BoardError, Finding};
+use block::Engine;
+use library::Library;
+use memory::Memory;
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+/// Entry of the hidden subcommand `assay __sim-device CONFIG`; returns the exit code.
+///
+/// The worker closes its end of the socket to end the process; a watching thread makes that work in the middle of a kernel.
+pub fn main() -> i32 {
+    let Some(config) = std::env::args().nth(2).and_then(|a| serde_json::from_str::<Config>(&a).ok()) else {
+        eprintln!("assay __sim-device is started by assay itself");
+        return 2;
+    };
+    // SAFETY: the worker passed these descriptors to us alone, and this is the only place that takes them.
+    let (socket, files) = unsafe {
+        let file = |fd| OwnedFd::from_raw_fd(fd);
+        let files = memory::Files {
+            arena: file(config.arena),
+            host: file(config.host),
+            staging_in: file(config.staging_in),
+            staging_out: file(config.staging_out),
+            status: file(config.status),
+        };
+        (UnixStream::from_raw_fd(config.socket), files)
+    };
+    match Executor::new(config, socket, files).and_then(Executor::serve) {
+        Ok(()) => 0,
+        Err(e) => {
+            eprintln!("{e}");
+            1
+        }
+    }
+}
+
+struct Executor {
+    socket: UnixStream,
+    memory: Memory,
+    libraries: HashMap<(u64, bool), Library>,
+    engine: &'static mut Engine,
+}
+
+/// What a batch came to.
+struct Outcome {
+    nanos: u64,
+    launches: u64,
+    findings: Vec<Vec<Finding>>,
+}
+
+impl Executor {
+    fn new(config: Config, socket: UnixStream, files: memory::Files) -> std::io::Result<Self> {
+        die_with_parent(&socket)?;
+        let memory = Memory::map(&config, files)?;
+        let engine = Engine::new(config.facts, memory.status());
+        fault::install(config.socket, engine)?;
+        Ok(Self { socket, memory, libraries: HashMap::new(), engine })
+    }
+
+    fn serve(mut self) -> std::io::Result<()> {
+        let (mut request, mut reply) = (Vec::new(), Vec::new());
+        loop {
+            let mut head = [0u8; 8];
+            match self.socket.read_exact(&mut head) {
+                Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
+                other => other?,
+            }
+            let word = |i: usize| u32::from_le_bytes(head[i..i + 4].try_into().expect("4 bytes"));
+            if word(0) != MAGIC {
+                return Err(std::io::Error::other("the worker sent rubbish"));
+            }
+            request.resize(word(4) as usize, 0);
+            self.socket.read_exact(&mut request)?;
+            let mut w = Writer::reuse(reply);
+            match self.batch(&request) {
+                Ok(done) => done.write(&mut w),
+                Err(error) => {
+                    w.u8(status::ERROR);
+                    w.u64(0);
+                    w.u64(0);
+                    w.0.extend(serde_json::to_vec(&error).map_err(std::io::Error::other)?);
+                }
+            }
+            reply = w.finish();
+            self.socket.write_all(&reply)?;
+        }
+    }
+
+    fn batch(&mut self, request: &[u8]) -> Result<Outcome, BoardError> {
+        let mut reader = Reader(request);
+        let mut done = Outcome { nanos: 0, launches: 0, findings: Vec::new() };
+        self.engine.begin_batch();
+        while !reader.0.is_empty() {
+            let command = reader.command().ok_or_else(|| BoardError::Lost { why: "the worker sent rubbish".into() })?;
+            match command {
+                Command::Protect { address, bytes, open } => self.memory.protect(address, bytes, open)?,
+                Command::Load { module, sanitised, path } => {
+                    if let std::collections::hash_map::Entry::Vacant(slot) = self.libraries.entry((module, sanitised)) {
+                        slot.insert(Library::open(&path, self.engine.facts().wave)?);
+                    }
+                }
+                Command::Declare { .. } => {}
+                Command::CopyIn { address, bytes, from } => {
+                    if from != IN_PLACE {
+                        self.memory.copy_in(address, bytes, from)?;
+                    }
+                }
+                Command::CopyOut { address, bytes, to } => self.memory.copy_out(address, bytes, to)?,
+                Command::Launch(l) => {
+                    let library = self.libraries.get(&(l.module, l.sanitise)).ok_or_else(|| {
+                        BoardError::MissingSymbol { library: format!("module {}", l.module), symbol: l.kernel.clone() }
+                    })?;
+                    let started = Instant::now();
+                    done.findings.push(self.engine.launch(library, &l)?);
+                    done.nanos += started.elapsed().as_nanos() as u64;
+                    done.launches += 1;
+                }
+            }
+        }
+        Ok(done)
+    }
+}
+
+impl Outcome {
+    fn write(&self, w: &mut Writer) {
+        let quiet = self.findings.iter().all(Vec::is_empty);
+        w.u8(if quiet { status::DONE } else { status::FINDINGS });
+        w.u64(self.nanos);
+        w.u64(self.launches);
+        if !quiet {
+            w.0.extend(serde_json::to_vec(&self.findings).expect("findings are plain data"));
+        }
+    }
+}
+
+/// Ends the process when the worker is gone: by the kernel where it can, by a thread that watches the socket besides.
+fn die_with_parent(socket: &UnixStream) -> std::io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    let watched = socket.try_clone()?;
+    std::thread::Builder::new().name("worker-watch".into()).stack_size(64 << 10).spawn(move || {
+        loop {
+            let mut fds = [rustix::event::PollFd::new(&watched, rustix::event::PollFlags::empty())];
+            let polled = rustix::event::poll(&mut fds, None);
+            if polled.is_ok() && fds[0].revents().contains(rustix::event::PollFlags::HUP) {
+                // SAFETY: ends the process without running anything of it.
+                unsafe { libc::_exit(0) };
+            }
+        }
+    })?;
+    Ok(())
+}
