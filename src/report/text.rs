@@ -142,34 +142,46 @@ pub fn failure(case: &CaseReport) -> String {
     out
 }
 
-/// Every case that did not pass: each FAIL and ERROR with its places; cases that did not run for the same reason together.
+/// Every case that did not pass: those with a failed assertion one by one, with its place; those that ended without one (an ERROR
+/// before judging, NOT-RUN) together where they share verdict and reason, since a kernel that does not compile takes all its cases along.
 pub(super) fn not_passed(report: &Report) -> String {
     let mut out = String::new();
-    let mut idle: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut groups: Vec<(Verdict, &str, Vec<&CaseReport>)> = Vec::new();
     for case in &report.cases {
-        if case.verdict != Verdict::NotRun {
+        let alone = case.reason.is_none() || case.assertions.iter().any(|a| !a.pass);
+        if alone || !matches!(case.verdict, Verdict::Error | Verdict::NotRun) {
             out.push_str(&failure(case));
             continue;
         }
         let reason = case.reason.as_deref().unwrap_or_default();
-        match idle.iter_mut().find(|(r, _)| *r == reason) {
-            Some((_, ids)) => ids.push(&case.id),
-            None => idle.push((reason, vec![&case.id])),
+        match groups.iter_mut().find(|(v, r, _)| *v == case.verdict && *r == reason) {
+            Some((_, _, cases)) => cases.push(case),
+            None => groups.push((case.verdict, reason, vec![case])),
         }
     }
-    for (reason, ids) in idle {
-        let _ = writeln!(
-            out,
-            "NOT-RUN {}: {reason}",
-            if ids.len() == 1 { "1 case".to_string() } else { format!("{} cases", ids.len()) }
-        );
-        for id in ids.iter().take(NOT_RUN_SHOWN) {
-            let _ = writeln!(out, "    {id}");
+    groups.iter().for_each(|(verdict, reason, cases)| out.push_str(&group(*verdict, reason, cases)));
+    out
+}
+
+/// Cases that share a verdict and a reason: the reason once, then how to run each ERROR again; of NOT-RUN only the first ids.
+fn group(verdict: Verdict, reason: &str, cases: &[&CaseReport]) -> String {
+    if let [case] = cases {
+        return failure(case);
+    }
+    let mut out = format!("{} {} cases\n", verdict_word(verdict), cases.len());
+    for line in reason.lines() {
+        let _ = writeln!(out, "    {line}");
+    }
+    let shown = if verdict == Verdict::NotRun { NOT_RUN_SHOWN } else { cases.len() };
+    for case in cases.iter().take(shown) {
+        match verdict {
+            Verdict::NotRun => writeln!(out, "    {}", case.id),
+            _ => writeln!(out, "    repro: {}", case.repro),
         }
-        if ids.len() > NOT_RUN_SHOWN {
-            let _ =
-                writeln!(out, "    and {} more; assay report --format csv lists them all", ids.len() - NOT_RUN_SHOWN);
-        }
+        .ok();
+    }
+    if cases.len() > shown {
+        let _ = writeln!(out, "    and {} more; assay report --format csv lists them all", cases.len() - shown);
     }
     out
 }
