@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn the_orders_differ_in_bits_where_rounding_happens() {
         let noise = |i: usize| ((i * 7919 % 10007) as f32 - 5003.5) / 911.0;
-        let terms: Vec<f32> = (0..9000).map(noise).collect();
-        let bits = |order: Order| terms.chunks(900).map(|t| sum(t, order).to_bits()).collect::<Vec<_>>();
+        let terms: Vec<f32> = (0..30000).map(noise).collect();
+        let bits = |order: Order| terms.chunks(3000).map(|t| sum(t, order).to_bits()).collect::<Vec<_>>();
         let all: Vec<Vec<u32>> = ORDERS.iter().map(|o| bits(*o)).collect();
         for (i, one) in all.iter().enumerate() {
             assert!(!all[..i].contains(one), "{:?}", ORDERS[i]);
