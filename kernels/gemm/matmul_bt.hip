@@ -9,6 +9,8 @@
 #include <hip/hip_runtime.h>
 #include <assay/elementwise.h>
 
+using namespace assay;
+
 template <typename T, typename O>
 static __device__ inline void matmul_bt(const T* a, const T* b, O* out, long long m, long long n, long long k,
                                         long long a_stride) {
@@ -41,8 +43,8 @@ static __device__ inline void matmul_bt(const T* a, const T* b, O* out, long lon
   }
 
 MATMUL_BT(matmul_bt_f32_f32, float, float)
-MATMUL_BT(matmul_bt_f32_bf16, float, bf16_bits)
-MATMUL_BT(matmul_bt_f16_f32, f16_bits, float)
-MATMUL_BT(matmul_bt_f16_bf16, f16_bits, bf16_bits)
-MATMUL_BT(matmul_bt_bf16_f32, bf16_bits, float)
-MATMUL_BT(matmul_bt_bf16_bf16, bf16_bits, bf16_bits)
+MATMUL_BT(matmul_bt_f32_bf16, float, bf16)
+MATMUL_BT(matmul_bt_f16_f32, f16, float)
+MATMUL_BT(matmul_bt_f16_bf16, f16, bf16)
+MATMUL_BT(matmul_bt_bf16_f32, bf16, float)
+MATMUL_BT(matmul_bt_bf16_bf16, bf16, bf16)

@@ -10,6 +10,8 @@
 #include <assay/block_sum.h>
 #include <assay/rope.h>
 
+using namespace assay;
+
 template <typename T, typename P>
 static __device__ inline void fused_norm_rope(const T* x, const T* w, const P* positions, const T* cache, T* latent_out,
                                               T* pe_out, long long tokens, int latent, int rot, long long limit,
@@ -49,5 +51,5 @@ static __device__ inline void fused_norm_rope(const T* x, const T* w, const P* p
 
 FUSED_NORM_ROPE(fused_norm_rope_f32_i32, float, int)
 FUSED_NORM_ROPE(fused_norm_rope_f32_i64, float, long long)
-FUSED_NORM_ROPE(fused_norm_rope_bf16_i32, bf16_bits, int)
-FUSED_NORM_ROPE(fused_norm_rope_bf16_i64, bf16_bits, long long)
+FUSED_NORM_ROPE(fused_norm_rope_bf16_i32, bf16, int)
+FUSED_NORM_ROPE(fused_norm_rope_bf16_i64, bf16, long long)

@@ -9,6 +9,8 @@
 #include <assay/elementwise.h>
 #include <assay/block_sum.h>
 
+using namespace assay;
+
 template <typename X, typename W, typename O>
 static __device__ inline void rms_norm(const X* x, const W* w, O* out, long long rows, long long cols, long long x_stride,
                                        long long out_stride, float eps, int gemma) {
@@ -39,14 +41,14 @@ static __device__ inline void rms_norm(const X* x, const W* w, O* out, long long
   }
 
 RMS_NORM(rms_norm_f32_f32_f32, float, float, float)
-RMS_NORM(rms_norm_f32_f32_bf16, float, float, bf16_bits)
-RMS_NORM(rms_norm_f32_bf16_f32, float, bf16_bits, float)
-RMS_NORM(rms_norm_f32_bf16_bf16, float, bf16_bits, bf16_bits)
-RMS_NORM(rms_norm_f16_f32_f32, f16_bits, float, float)
-RMS_NORM(rms_norm_f16_f32_bf16, f16_bits, float, bf16_bits)
-RMS_NORM(rms_norm_f16_bf16_f32, f16_bits, bf16_bits, float)
-RMS_NORM(rms_norm_f16_bf16_bf16, f16_bits, bf16_bits, bf16_bits)
-RMS_NORM(rms_norm_bf16_f32_f32, bf16_bits, float, float)
-RMS_NORM(rms_norm_bf16_f32_bf16, bf16_bits, float, bf16_bits)
-RMS_NORM(rms_norm_bf16_bf16_f32, bf16_bits, bf16_bits, float)
-RMS_NORM(rms_norm_bf16_bf16_bf16, bf16_bits, bf16_bits, bf16_bits)
+RMS_NORM(rms_norm_f32_f32_bf16, float, float, bf16)
+RMS_NORM(rms_norm_f32_bf16_f32, float, bf16, float)
+RMS_NORM(rms_norm_f32_bf16_bf16, float, bf16, bf16)
+RMS_NORM(rms_norm_f16_f32_f32, f16, float, float)
+RMS_NORM(rms_norm_f16_f32_bf16, f16, float, bf16)
+RMS_NORM(rms_norm_f16_bf16_f32, f16, bf16, float)
+RMS_NORM(rms_norm_f16_bf16_bf16, f16, bf16, bf16)
+RMS_NORM(rms_norm_bf16_f32_f32, bf16, float, float)
+RMS_NORM(rms_norm_bf16_f32_bf16, bf16, float, bf16)
+RMS_NORM(rms_norm_bf16_bf16_f32, bf16, bf16, float)
+RMS_NORM(rms_norm_bf16_bf16_bf16, bf16, bf16, bf16)

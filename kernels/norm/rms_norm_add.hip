@@ -10,6 +10,8 @@
 #include <assay/elementwise.h>
 #include <assay/block_sum.h>
 
+using namespace assay;
+
 template <typename X, typename W, typename O, typename R>
 static __device__ inline void rms_norm_add(const X* x, R* residual, const W* w, O* out, long long rows, long long cols,
                                            long long x_stride, long long residual_stride, long long out_stride, float eps,
@@ -52,18 +54,18 @@ static __device__ inline void rms_norm_add(const X* x, R* residual, const W* w, 
   }
 
 RMS_NORM_ADD(rms_norm_add_f32_f32_f32_f32, float, float, float, float)
-RMS_NORM_ADD(rms_norm_add_f32_f32_f32_bf16, float, float, float, bf16_bits)
-RMS_NORM_ADD(rms_norm_add_f32_f32_bf16_f32, float, float, bf16_bits, float)
-RMS_NORM_ADD(rms_norm_add_f32_f32_bf16_bf16, float, float, bf16_bits, bf16_bits)
-RMS_NORM_ADD(rms_norm_add_f32_bf16_f32_f32, float, bf16_bits, float, float)
-RMS_NORM_ADD(rms_norm_add_f32_bf16_f32_bf16, float, bf16_bits, float, bf16_bits)
-RMS_NORM_ADD(rms_norm_add_f32_bf16_bf16_f32, float, bf16_bits, bf16_bits, float)
-RMS_NORM_ADD(rms_norm_add_f32_bf16_bf16_bf16, float, bf16_bits, bf16_bits, bf16_bits)
-RMS_NORM_ADD(rms_norm_add_bf16_f32_f32_f32, bf16_bits, float, float, float)
-RMS_NORM_ADD(rms_norm_add_bf16_f32_f32_bf16, bf16_bits, float, float, bf16_bits)
-RMS_NORM_ADD(rms_norm_add_bf16_f32_bf16_f32, bf16_bits, float, bf16_bits, float)
-RMS_NORM_ADD(rms_norm_add_bf16_f32_bf16_bf16, bf16_bits, float, bf16_bits, bf16_bits)
-RMS_NORM_ADD(rms_norm_add_bf16_bf16_f32_f32, bf16_bits, bf16_bits, float, float)
-RMS_NORM_ADD(rms_norm_add_bf16_bf16_f32_bf16, bf16_bits, bf16_bits, float, bf16_bits)
-RMS_NORM_ADD(rms_norm_add_bf16_bf16_bf16_f32, bf16_bits, bf16_bits, bf16_bits, float)
-RMS_NORM_ADD(rms_norm_add_bf16_bf16_bf16_bf16, bf16_bits, bf16_bits, bf16_bits, bf16_bits)
+RMS_NORM_ADD(rms_norm_add_f32_f32_f32_bf16, float, float, float, bf16)
+RMS_NORM_ADD(rms_norm_add_f32_f32_bf16_f32, float, float, bf16, float)
+RMS_NORM_ADD(rms_norm_add_f32_f32_bf16_bf16, float, float, bf16, bf16)
+RMS_NORM_ADD(rms_norm_add_f32_bf16_f32_f32, float, bf16, float, float)
+RMS_NORM_ADD(rms_norm_add_f32_bf16_f32_bf16, float, bf16, float, bf16)
+RMS_NORM_ADD(rms_norm_add_f32_bf16_bf16_f32, float, bf16, bf16, float)
+RMS_NORM_ADD(rms_norm_add_f32_bf16_bf16_bf16, float, bf16, bf16, bf16)
+RMS_NORM_ADD(rms_norm_add_bf16_f32_f32_f32, bf16, float, float, float)
+RMS_NORM_ADD(rms_norm_add_bf16_f32_f32_bf16, bf16, float, float, bf16)
+RMS_NORM_ADD(rms_norm_add_bf16_f32_bf16_f32, bf16, float, bf16, float)
+RMS_NORM_ADD(rms_norm_add_bf16_f32_bf16_bf16, bf16, float, bf16, bf16)
+RMS_NORM_ADD(rms_norm_add_bf16_bf16_f32_f32, bf16, bf16, float, float)
+RMS_NORM_ADD(rms_norm_add_bf16_bf16_f32_bf16, bf16, bf16, float, bf16)
+RMS_NORM_ADD(rms_norm_add_bf16_bf16_bf16_f32, bf16, bf16, bf16, float)
+RMS_NORM_ADD(rms_norm_add_bf16_bf16_bf16_bf16, bf16, bf16, bf16, bf16)

@@ -9,6 +9,8 @@
 #include <assay/elementwise.h>
 #include <assay/rope.h>
 
+using namespace assay;
+
 template <typename T, typename P>
 static __device__ inline void rope_from_cache(T* q, T* k, const P* positions, const T* cache, long long tokens, int q_heads,
                                               int k_heads, int rot, long long limit, long long q_token_stride,
@@ -38,5 +40,5 @@ static __device__ inline void rope_from_cache(T* q, T* k, const P* positions, co
 
 ROPE_FROM_CACHE(rope_from_cache_f32_i32, float, int)
 ROPE_FROM_CACHE(rope_from_cache_f32_i64, float, long long)
-ROPE_FROM_CACHE(rope_from_cache_bf16_i32, bf16_bits, int)
-ROPE_FROM_CACHE(rope_from_cache_bf16_i64, bf16_bits, long long)
+ROPE_FROM_CACHE(rope_from_cache_bf16_i32, bf16, int)
+ROPE_FROM_CACHE(rope_from_cache_bf16_i64, bf16, long long)

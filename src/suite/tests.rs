@@ -319,3 +319,15 @@ proptest! {
         prop_assert_eq!(case_id(&Toy, &read, placed), id);
     }
 }
+
+#[test]
+fn every_embedded_suite_plans_cases() {
+    let suites = embedded_suites(crate::ops::REGISTRY).unwrap_or_else(|e| panic!("{e}"));
+    assert!(suites.iter().any(|(name, optin)| name == "smoke" && *optin));
+    for (name, _) in suites {
+        let selection = Selection { suites: vec![name.clone()], ..Selection::default() };
+        let cases = plan(&selection).unwrap_or_else(|e| panic!("{e}"));
+        assert!(cases.iter().all(|c| c.suite == name));
+    }
+    plan(&Selection::default()).unwrap_or_else(|e| panic!("{e}"));
+}

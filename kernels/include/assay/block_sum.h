@@ -3,6 +3,8 @@
 #pragma once
 #include <hip/hip_runtime.h>
 
+namespace assay {
+
 // Every thread of the block calls it and gets the sum. `partial` holds 256 floats and may be used again at once.
 static __device__ inline float block_sum(float mine, float* partial) {
   const int t = threadIdx.x;
@@ -16,3 +18,5 @@ static __device__ inline float block_sum(float mine, float* partial) {
   __syncthreads();
   return total;
 }
+
+}  // namespace assay

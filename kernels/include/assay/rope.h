@@ -3,6 +3,8 @@
 #include <hip/hip_runtime.h>
 #include <assay/elementwise.h>
 
+namespace assay {
+
 // Places of pair i of rot / 2 in a head: neox pairs first half with second half, else even with odd.
 static __device__ inline int pair_first(int i, int neox) { return neox ? i : 2 * i; }
 static __device__ inline int pair_second(int i, int rot, int neox) { return neox ? i + rot / 2 : 2 * i + 1; }
@@ -16,3 +18,5 @@ static __device__ inline void rotate_pair(const T* from, T* to, const T* row, in
   store(to, p, a * c - b * s);
   store(to, q, a * s + b * c);
 }
+
+}  // namespace assay
