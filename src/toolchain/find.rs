@@ -262,7 +262,8 @@ mod tests {
 
     #[test]
     fn the_newest_clang_that_has_its_linker_builds_for_amd() {
-        let folder = folder_with(&["clang-9", "clang-19", "lld-19", "clang-22", "lld-22", "clang-23", "clang-format-24"]);
+        let folder =
+            folder_with(&["clang-9", "clang-19", "lld-19", "clang-22", "lld-22", "clang-23", "clang-format-24"]);
         assert!(env(&folder).amd().unwrap().path.ends_with("clang-22"));
         let old = folder_with(&["clang-14", "lld-14"]);
         assert!(matches!(env(&old).amd(), Err(BuildError::NoCompiler { .. })));
@@ -278,7 +279,11 @@ mod tests {
 
     #[test]
     fn the_newest_nvrtc_of_a_cuda_install_is_found() {
-        let folder = folder_with(&["cuda/lib64/libnvrtc.so.12", "cuda/lib64/libnvrtc.so.13", "cuda/lib64/libnvrtc-builtins.so.13"]);
+        let folder = folder_with(&[
+            "cuda/lib64/libnvrtc.so.12",
+            "cuda/lib64/libnvrtc.so.13",
+            "cuda/lib64/libnvrtc-builtins.so.13",
+        ]);
         let found = Env { cuda: vec![folder.path().join("cuda")], ..env(&folder) }.nvrtc().unwrap();
         assert!(found.ends_with("libnvrtc.so.13"));
     }
