@@ -123,7 +123,7 @@ fn exit_codes_follow_the_documented_order() {
         (&[(Pass, None), (NotRun, Some("time"))], false, 3, "NOT-RUN"),
         (&[(Pass, None), (Reference, Some("served by the reference tier"))], false, 3, "NOT-RUN"),
         (&[(Pass, None), (Error, Some("crash"))], false, 3, "ERROR"),
-        (&[(Pass, None), (NotRun, Some("wedged"))], true, 4, "ERROR"),
+        (&[(Pass, None), (NotRun, Some("wedged"))], true, 4, "NOT-RUN"),
         (&[(Fail, Some("wrong")), (NotRun, Some("wedged"))], true, 1, "FAIL"),
         (&[(Fail, Some("wrong")), (Error, Some("crash"))], false, 1, "FAIL"),
         (&[(Fail, Some("wrong")), (Error, Some("defect of assay: index out of range"))], false, 70, "ERROR"),

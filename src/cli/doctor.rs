@@ -3,6 +3,7 @@
 use super::{Console, Stop};
 use crate::record::SCHEMA;
 use crate::report::{Check, DoctorDoc, tool};
+use crate::toolchain;
 
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
@@ -34,15 +35,15 @@ pub(super) fn main(args: &Args, console: &mut Console) -> Result<u8, Stop> {
 }
 
 fn checks() -> Vec<Check> {
-    let mut all = vec![Check {
-        name: "ops".to_string(),
-        ok: !crate::ops::REGISTRY.is_empty(),
-        required: true,
-        detail: format!("{} in this build", crate::ops::REGISTRY.len()),
-        remedy: String::new(),
-    }];
-    all.push(suites());
-    all
+    let tools = toolchain::Toolchain::open(&std::env::temp_dir());
+    let found = toolchain::doctor(&tools).into_iter().map(|c| Check {
+        name: c.name.to_string(),
+        ok: c.ok,
+        required: c.required,
+        detail: c.detail,
+        remedy: c.remedy,
+    });
+    found.chain([suites()]).collect()
 }
 
 fn suites() -> Check {

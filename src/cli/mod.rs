@@ -125,8 +125,14 @@ pub fn main() -> ExitCode {
 fn hidden() -> Option<ExitCode> {
     match std::env::args_os().nth(1)?.to_str()? {
         "__worker" => Some(crate::run::worker::main().into()),
+        "__sim-device" => Some(device_code(crate::board::sim::executor::main())),
         _ => None,
     }
+}
+
+/// The executor's exit code; anything outside a byte is a defect.
+fn device_code(code: i32) -> ExitCode {
+    u8::try_from(code).unwrap_or(70).into()
 }
 
 fn dispatch(command: Command, console: &mut Console) -> Result<u8, Stop> {

@@ -13,12 +13,15 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The board of a command that names none.
+pub(super) const DEFAULT_BOARD: &str = "sim:gfx1151";
+
 #[derive(clap::Args, Clone, Debug, PartialEq)]
 pub(super) struct Args {
     #[command(flatten)]
     select: SelectArgs,
     /// Board: sim:PROFILE.
-    #[arg(long, value_name = "ID", default_value = "sim:gfx1151", help_heading = "Where")]
+    #[arg(long, value_name = "ID", default_value = DEFAULT_BOARD, help_heading = "Where")]
     board: String,
     /// Refuse a simulated board.
     #[arg(long, help_heading = "Where")]
@@ -139,7 +142,6 @@ fn resumed(now: Args, out: PathBuf) -> Result<(Args, Vec<String>, Vec<Case>), St
 }
 
 fn options(args: &Args, command: Vec<String>) -> Result<Options, Stop> {
-    let exe = std::env::current_exe().map_err(|e| Stop { code: 70, message: format!("own binary not found: {e}") })?;
     Ok(Options {
         command,
         seed: args.select.seed,
@@ -156,8 +158,13 @@ fn options(args: &Args, command: Vec<String>) -> Result<Options, Stop> {
         kernels: args.kernels.clone(),
         dump: args.dump.clone(),
         suites: args.select.suites.iter().map(PathBuf::from).collect(),
-        ..Options::new(&args.board, exe, args.out.clone())
+        ..Options::new(&args.board, own_binary()?, args.out.clone())
     })
+}
+
+/// This program: workers are started from it.
+pub(super) fn own_binary() -> Result<PathBuf, Stop> {
+    std::env::current_exe().map_err(|e| Stop { code: 70, message: format!("own binary not found: {e}") })
 }
 
 /// The run could not go on; what its journal holds is shown all the same.

@@ -2,4 +2,19 @@
 //!
 //! Pass is written `figure <= limit` everywhere; a figure that is NaN therefore never passes.
 
+mod agreement;
+mod canary;
+mod canary_bits;
+pub mod error;
+pub mod exact;
+pub mod figures;
+pub mod limits;
+mod output;
+pub mod runtime;
 pub mod spec;
+pub mod verdict;
+mod worst;
+
+pub use canary::{Flock, canary};
+pub use error::JudgeError;
+pub use output::{Judged, output};

@@ -11,8 +11,15 @@
 
 pub mod bounds;
 pub mod elementwise;
+pub mod gemm;
 mod inputs;
+pub mod norm;
+pub mod numerics;
 mod params;
+mod parts;
+pub mod rope;
+#[doc(hidden)]
+pub mod testing;
 
 pub use inputs::Inputs;
 pub use params::{Illegal, ParamKind, ParamSpec, Params, Value};
@@ -29,6 +36,10 @@ pub static REGISTRY: &[&dyn Contract] = &[
     &elementwise::embedding::Embedding,
     &elementwise::mul_scalar::MulScalar,
     &elementwise::silu_and_mul::SiluAndMul,
+    &gemm::matmul_bt::MatmulBt,
+    &norm::rms_norm::RmsNorm,
+    &norm::fused_norm_rope::FusedNormRope,
+    &rope::rope_from_cache::RopeFromCache,
 ];
 
 /// The op of that name.

@@ -1,6 +1,6 @@
 //! The report as Markdown, for job summaries and comments.
 
-use super::text::{failure, loosened, op_rows, verdict_line};
+use super::text::{loosened, not_passed, op_rows, verdict_line};
 use crate::record::Report;
 use std::fmt::Write;
 
@@ -18,10 +18,10 @@ pub fn markdown(report: &Report) -> String {
         "\n{} assertions ({} failed) over {} elements; control arm {} ({} failed); canaries {} run, {} accepted, {} not applicable.",
         a.run, a.failed, a.elements, k.run, k.failed, c.run, c.accepted, c.not_applicable
     );
-    let failures: Vec<String> = report.cases.iter().map(failure).filter(|f| !f.is_empty()).collect();
+    let failures = not_passed(report);
     if !failures.is_empty() {
         // Four backticks: a compiler's message may hold three.
-        let _ = write!(out, "\n### Not passed\n\n````text\n{}````\n", failures.concat());
+        let _ = write!(out, "\n### Not passed\n\n````text\n{}````\n", failures);
     }
     let loosened = loosened(report);
     if !loosened.is_empty() {

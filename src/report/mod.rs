@@ -4,6 +4,7 @@
 
 mod csv;
 mod docs;
+mod explain;
 mod fold;
 mod junit;
 mod markdown;
@@ -14,6 +15,7 @@ pub use csv::csv;
 pub use docs::{
     Check, DoctorDoc, Element, ExplainDoc, Hint, KernelDoc, ListDoc, OpDoc, OpsDoc, OutputDoc, ParamDoc, schema, tool,
 };
+pub use explain::{explain_case, explain_record, explain_text};
 pub use fold::{FoldError, fold, merge};
 pub use junit::junit;
 pub use markdown::markdown;

@@ -142,6 +142,53 @@ pub fn failure(case: &CaseReport) -> String {
     out
 }
 
+/// Every case that did not pass: those with a failed assertion one by one, with its place; those that ended without one (an ERROR
+/// before judging, NOT-RUN) together where they share verdict and reason, since a kernel that does not compile takes all its cases along.
+pub(super) fn not_passed(report: &Report) -> String {
+    let mut out = String::new();
+    let mut groups: Vec<(Verdict, &str, Vec<&CaseReport>)> = Vec::new();
+    for case in &report.cases {
+        let alone = case.reason.is_none() || case.assertions.iter().any(|a| !a.pass);
+        if alone || !matches!(case.verdict, Verdict::Error | Verdict::NotRun) {
+            out.push_str(&failure(case));
+            continue;
+        }
+        let reason = case.reason.as_deref().unwrap_or_default();
+        match groups.iter_mut().find(|(v, r, _)| *v == case.verdict && *r == reason) {
+            Some((_, _, cases)) => cases.push(case),
+            None => groups.push((case.verdict, reason, vec![case])),
+        }
+    }
+    groups.iter().for_each(|(verdict, reason, cases)| out.push_str(&group(*verdict, reason, cases)));
+    out
+}
+
+/// Cases that share a verdict and a reason: the reason once, then how to run each ERROR again; of NOT-RUN only the first ids.
+fn group(verdict: Verdict, reason: &str, cases: &[&CaseReport]) -> String {
+    if let [case] = cases {
+        return failure(case);
+    }
+    let mut out = format!("{} {} cases\n", verdict_word(verdict), cases.len());
+    for line in reason.lines() {
+        let _ = writeln!(out, "    {line}");
+    }
+    let shown = if verdict == Verdict::NotRun { NOT_RUN_SHOWN } else { cases.len() };
+    for case in cases.iter().take(shown) {
+        match verdict {
+            Verdict::NotRun => writeln!(out, "    {}", case.id),
+            _ => writeln!(out, "    repro: {}", case.repro),
+        }
+        .ok();
+    }
+    if cases.len() > shown {
+        let _ = writeln!(out, "    and {} more; assay report --format csv lists them all", cases.len() - shown);
+    }
+    out
+}
+
+/// Ids shown of cases that did not run for one reason.
+const NOT_RUN_SHOWN: usize = 8;
+
 /// One assertion as a phrase.
 pub(super) fn assertion(a: &Assertion) -> String {
     let tier = match a.tier {
@@ -193,9 +240,7 @@ pub fn summary(report: &Report, terminal: bool) -> String {
     let b = &report.board;
     let simulated = if b.simulated { ", simulated" } else { "" };
     let _ = writeln!(out, "board {} ({}, {}, wave {}{simulated})", b.id, b.name, b.arch, b.wave);
-    for case in &report.cases {
-        out.push_str(&failure(case));
-    }
+    out.push_str(&not_passed(report));
     out.push('\n');
     match terminal {
         true => out.push_str(&(table(report) + "\n")),

@@ -1,6 +1,7 @@
 //! Board ids and what stands behind them. Refuses to fall back from one board to another.
 
 use super::{Options, RunError, mock};
+use crate::board::sim::{SimBoard, profile};
 use crate::board::{Board, Facts};
 use crate::record::BoardInfo;
 
@@ -8,6 +9,8 @@ use crate::record::BoardInfo;
 pub enum Named {
     /// `mock:SCRIPT`.
     Mock(mock::Script),
+    /// `sim:PROFILE`.
+    Sim(Facts),
 }
 
 /// Understands a board id.
@@ -17,6 +20,7 @@ pub enum Named {
 pub fn named(id: &str) -> Result<Named, RunError> {
     match id.split_once(':') {
         Some(("mock", script)) => mock::Script::parse(script).map(Named::Mock).map_err(RunError::NoSuchBoard),
+        Some(("sim", name)) => profile(name).map(Named::Sim).map_err(|e| RunError::NoSuchBoard(e.to_string())),
         _ => Err(RunError::NoSuchBoard(format!("'{id}' names no board; boards are sim:PROFILE, e.g. sim:gfx1151"))),
     }
 }
@@ -26,6 +30,7 @@ impl Named {
     pub fn script(&self) -> Option<mock::Script> {
         match self {
             Self::Mock(script) => Some(script.clone()),
+            Self::Sim(_) => None,
         }
     }
 
@@ -33,6 +38,7 @@ impl Named {
     pub fn facts(&self) -> Facts {
         match self {
             Self::Mock(_) => mock::facts(),
+            Self::Sim(facts) => facts.clone(),
         }
     }
 
@@ -40,28 +46,31 @@ impl Named {
     ///
     /// # Errors
     /// Why it cannot be opened.
-    pub fn open(self, _options: &Options) -> Result<Open, String> {
+    pub fn open(self, options: &Options) -> Result<Open, String> {
         match self {
             Self::Mock(script) => Ok(Open::Mock(script)),
+            Self::Sim(facts) => {
+                let board = SimBoard::open(facts, options.exe.clone()).map_err(|e| e.to_string())?;
+                Ok(Open::Board(Box::new(board)))
+            }
         }
     }
 
     /// What is known of the board without opening it.
     pub fn info(&self, id: &str) -> BoardInfo {
-        match self {
-            Self::Mock(_) => info(id, "mock", &mock::facts()),
+        let facts = self.facts();
+        let runtime = match self {
+            Self::Mock(_) => "mock",
+            Self::Sim(_) => "sim",
+        };
+        BoardInfo {
+            id: id.to_string(),
+            name: facts.name,
+            arch: facts.arch,
+            runtime: runtime.to_string(),
+            simulated: true,
+            wave: facts.wave,
         }
-    }
-}
-
-fn info(id: &str, runtime: &str, facts: &Facts) -> BoardInfo {
-    BoardInfo {
-        id: id.to_string(),
-        name: facts.name.clone(),
-        arch: facts.arch.clone(),
-        runtime: runtime.to_string(),
-        simulated: true,
-        wave: facts.wave,
     }
 }
 

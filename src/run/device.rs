@@ -4,10 +4,7 @@ use super::boards::Open;
 use super::job::{Bench, Job, Pass, Ran, Refusal, Snapshot};
 use super::mock::{self, Act};
 use super::protocol::Built;
-use crate::board::{
-    Board, BoardError, Bound, Buffer, Deadline, Extent, Image, Kind, LaunchCmd, Mode, Module, ThreadOrder,
-};
-use crate::fixture::place::Poison;
+use crate::board::{Board, BoardError, Bound, Buffer, Deadline, Extent, Image, Kind, LaunchCmd, Mode, Module};
 use crate::ops::{KArg, Role};
 use std::collections::HashMap;
 use std::sync::Arc;

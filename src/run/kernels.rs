@@ -2,9 +2,12 @@
 
 use super::protocol::Built;
 use super::{Event, Options, RunError, boards::Named};
+use crate::ops;
 use crate::record::Provenance;
 use crate::suite::Case;
-use std::collections::BTreeMap;
+use crate::toolchain::{self, BuildError, KernelSet, Toolchain};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// What was built for a run.
 pub struct Kernels {
@@ -12,20 +15,69 @@ pub struct Kernels {
     pub images: BTreeMap<String, Built>,
     /// Where everything came from.
     pub provenance: Provenance,
+    /// The cache could not be written: one sentence.
+    pub warning: Option<String>,
 }
 
-/// Builds the kernels that the cases launch.
+/// Builds the kernels that the cases launch, on all cores.
 ///
 /// # Errors
-/// When there is no compiler, or an overlay is not usable.
+/// When there is no compiler, or an overlay is not usable. A kernel that does not compile is no error here: its cases are.
 pub fn build(
     named: &Named,
     options: &Options,
     cases: &[Case],
     on_event: &mut dyn FnMut(Event),
 ) -> Result<Kernels, RunError> {
-    let _ = (options, cases, on_event);
-    match named {
-        Named::Mock(_) => Ok(Kernels { images: BTreeMap::new(), provenance: Provenance::default() }),
+    let mut provenance = provenance(options);
+    if let Named::Mock(_) = named {
+        return Ok(Kernels { images: BTreeMap::new(), provenance, warning: None });
+    }
+    let tools = Toolchain::open(&options.out);
+    let failed = |e: BuildError| RunError::Kernels(e.to_string());
+    let every: Vec<String> = ops::REGISTRY.iter().flat_map(|op| op.kernels()).map(|k| k.symbol).collect();
+    let set = KernelSet::resolve(&tools, &every, options.kernels.as_deref()).map_err(failed)?;
+    let launched = launched(cases);
+    let files: BTreeSet<&Path> =
+        launched.iter().filter_map(|s| set.file_of(s).ok()).map(|f| f.path.as_path()).collect();
+    on_event(Event::Building { files: files.len() });
+    set.build_ahead(launched.iter().map(String::as_str));
+    let image = |symbol: &String| match set.file_of(symbol).and_then(|file| set.build_host(file)) {
+        Ok(image) => Built::from(image),
+        Err(e) => Built::Failed(e.to_string()),
+    };
+    let images: BTreeMap<String, Built> = launched.iter().map(|s| (s.clone(), image(s))).collect();
+    provenance.kernels = set.origins().into_iter().filter(|(symbol, _)| images.contains_key(symbol)).collect();
+    if let Ok(compiler) = tools.host() {
+        provenance.compiler = tools.describe(compiler).unwrap_or_default();
+    }
+    Ok(Kernels { images, provenance, warning: tools.cache().warning() })
+}
+
+/// Every kernel symbol that the cases launch.
+fn launched(cases: &[Case]) -> BTreeSet<String> {
+    let plan = |c: &Case| ops::find(&c.op).and_then(|op| op.plan(&c.params).ok());
+    cases.iter().filter_map(plan).flat_map(|p| p.launches).map(|l| l.symbol).collect()
+}
+
+/// Tree, binary and machine.
+fn provenance(options: &Options) -> Provenance {
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpu.lines().find_map(|l| l.strip_prefix("model name")).map(|l| l.trim_start_matches([' ', '\t', ':']));
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let mut environment = BTreeMap::new();
+    environment.insert("cpu".to_string(), cpu.unwrap_or("unknown").to_string());
+    environment.insert("cores".to_string(), cores.to_string());
+    for name in ["CXX", "ASSAY_CACHE_DIR", "XDG_CACHE_HOME", "ROCM_PATH"] {
+        if let Ok(value) = std::env::var(name) {
+            environment.insert(name.to_string(), value);
+        }
+    }
+    Provenance {
+        tree: toolchain::built_from().to_string(),
+        dirty: toolchain::built_dirty(),
+        binary: toolchain::sha256_file(&options.exe).unwrap_or_else(|_| "unknown".to_string()),
+        environment,
+        ..Provenance::default()
     }
 }

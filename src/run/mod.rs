@@ -11,6 +11,7 @@
 
 mod boards;
 mod device;
+mod dump;
 mod error;
 mod job;
 pub mod journal;

@@ -11,7 +11,7 @@ const KEPT: [&str; 3] = [journal::FILE, "report.json", "junit.xml"];
 /// An out folder of ours until it is dropped (or the process dies: the kernel releases the lock).
 pub struct OutFolder {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl OutFolder {
@@ -26,7 +26,7 @@ impl OutFolder {
         let lock =
             OpenOptions::new().create(true).truncate(false).write(true).open(&name).map_err(|e| fail(&name, e))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_path_buf(), _lock: lock }),
+            Ok(()) => Ok(Self { path: path.to_path_buf(), lock }),
             Err(TryLockError::WouldBlock) => Err(RunError::Locked { path: path.to_path_buf() }),
             Err(TryLockError::Error(e)) => Err(fail(&name, e)),
         }
@@ -52,6 +52,13 @@ impl OutFolder {
             moved.map_err(|source| RunError::Folder { path: previous.clone(), source })?;
         }
         Ok(())
+    }
+}
+
+impl Drop for OutFolder {
+    /// A child between fork and exec has the file open for a moment longer: unlocking does not wait for that.
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
     }
 }
 

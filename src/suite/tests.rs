@@ -241,7 +241,7 @@ fn filters_hold_together_and_see_defaults() {
     assert_eq!(filtered(&["place=guarded", "suite=t", "rows=30"]).unwrap(), 4);
     assert_eq!(filtered(&["rows=1,"]).unwrap(), 4);
     assert_eq!(filtered(&["/rows=(1|2),/"]).unwrap(), 8);
-    assert_eq!(filtered(&["f32,rows=30"]).unwrap(), 2);
+    assert_eq!(filtered(&["f32,rows=30"]).unwrap(), 1);
 }
 
 #[test]
@@ -318,4 +318,16 @@ proptest! {
         prop_assert_eq!(placed, place);
         prop_assert_eq!(case_id(&Toy, &read, placed), id);
     }
+}
+
+#[test]
+fn every_embedded_suite_plans_cases() {
+    let suites = embedded_suites(crate::ops::REGISTRY).unwrap_or_else(|e| panic!("{e}"));
+    assert!(suites.iter().any(|(name, optin)| name == "smoke" && *optin));
+    for (name, _) in suites {
+        let selection = Selection { suites: vec![name.clone()], ..Selection::default() };
+        let cases = plan(&selection).unwrap_or_else(|e| panic!("{e}"));
+        assert!(cases.iter().all(|c| c.suite == name));
+    }
+    plan(&Selection::default()).unwrap_or_else(|e| panic!("{e}"));
 }

@@ -33,7 +33,7 @@ pub fn build(tools: &Toolchain, source: &KernelFile, target: &str) -> Result<Pat
     let compiler = tools.amd()?;
     let (own, shared) = (tools.headers(Headers::Amd)?, tools.headers(Headers::Shared)?);
     let mut parts =
-        vec!["amd".into(), tools.fingerprint().into(), compiler.stamp.key(), target.into(), own.display().to_string()];
+        vec!["amd".into(), tools.fingerprint().into(), compiler.key(), target.into(), own.display().to_string()];
     parts.extend(source.key());
     let key = key_of(parts.iter().map(String::as_bytes));
     let entry = tools.cache().get(&key, source.read_at, |out| {

@@ -26,12 +26,12 @@ pub enum BuildError {
         output: String,
     },
     /// A kernel that cannot be launched by name.
-    #[error("{}: kernel {kernel} has no C linkage, so it cannot be launched by name; wrap it: extern \"C\" __global__ void NAME(...) {{ ... }}, with a template's body moved to a __device__ function", file.display())]
-    NotExternC {
-        /// Source file.
-        file: PathBuf,
-        /// Kernel.
-        kernel: String,
+    #[error("{place}: {why}")]
+    Unlaunchable {
+        /// `file:line`.
+        place: String,
+        /// Which kernel, why, and how to wrap it.
+        why: String,
     },
     /// A symbol that no embedded and no candidate file defines.
     #[error("no kernel file defines {symbol}{}", nearest(near))]

@@ -75,6 +75,11 @@ impl Compiler {
         executable.then(|| Self { path: path.to_path_buf(), stamp, rocm: None })
     }
 
+    /// What a cache key says of it.
+    pub(crate) fn key(&self) -> String {
+        format!("{}|{}", self.path.display(), self.stamp.key())
+    }
+
     /// Path, version line and hash; memoised in `memo` by path, size and time of modification.
     ///
     /// # Errors
@@ -212,4 +217,87 @@ fn nvrtc_in(folder: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder).ok()?.flatten();
     let is_nvrtc = |name: &OsStr| name.to_str().is_some_and(|n| n.starts_with("libnvrtc.so") && !n.contains("alt"));
     entries.filter(|e| is_nvrtc(&e.file_name())).map(|e| e.path()).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder_with(names: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for name in names {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, format!("#!/bin/sh\necho {name} version 1\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        folder
+    }
+
+    fn env(folder: &tempfile::TempDir) -> Env {
+        Env { path: vec![folder.path().into()], ..Env::default() }
+    }
+
+    #[test]
+    fn the_host_compiler_is_cxx_else_the_first_of_the_usual_names() {
+        let folder = folder_with(&["g++", "clang++", "mine"]);
+        assert!(env(&folder).host().unwrap().path.ends_with("g++"));
+        let chosen = Env { cxx: Some("mine".into()), ..env(&folder) };
+        assert!(chosen.host().unwrap().path.ends_with("mine"));
+    }
+
+    #[test]
+    fn a_cxx_that_does_not_exist_is_never_passed_over() {
+        let folder = folder_with(&["g++"]);
+        let wrong = Env { cxx: Some("mine".into()), ..env(&folder) };
+        assert!(matches!(wrong.host(), Err(BuildError::NoCompiler { tried, .. }) if tried == ["mine"]));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_run_is_no_compiler() {
+        let folder = folder_with(&["c++", "g++"]);
+        std::fs::set_permissions(folder.path().join("c++"), std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(env(&folder).host().unwrap().path.ends_with("g++"));
+    }
+
+    #[test]
+    fn the_newest_clang_that_has_its_linker_builds_for_amd() {
+        let folder =
+            folder_with(&["clang-9", "clang-19", "lld-19", "clang-22", "lld-22", "clang-23", "clang-format-24"]);
+        assert!(env(&folder).amd().unwrap().path.ends_with("clang-22"));
+        let old = folder_with(&["clang-14", "lld-14"]);
+        assert!(matches!(env(&old).amd(), Err(BuildError::NoCompiler { .. })));
+    }
+
+    #[test]
+    fn the_clang_of_a_rocm_install_goes_first() {
+        let folder = folder_with(&["clang-22", "lld-22", "rocm/llvm/bin/clang++"]);
+        let root = folder.path().join("rocm");
+        let found = Env { rocm: vec![root.clone()], ..env(&folder) }.amd().unwrap();
+        assert_eq!((found.path, found.rocm), (root.join("llvm/bin/clang++"), Some(root)));
+    }
+
+    #[test]
+    fn the_newest_nvrtc_of_a_cuda_install_is_found() {
+        let folder = folder_with(&[
+            "cuda/lib64/libnvrtc.so.12",
+            "cuda/lib64/libnvrtc.so.13",
+            "cuda/lib64/libnvrtc-builtins.so.13",
+        ]);
+        let found = Env { cuda: vec![folder.path().join("cuda")], ..env(&folder) }.nvrtc().unwrap();
+        assert!(found.ends_with("libnvrtc.so.13"));
+    }
+
+    #[test]
+    fn an_identity_is_memoised_until_the_file_changes() {
+        let folder = folder_with(&["g++"]);
+        let memo = folder.path().join("memo");
+        let first = env(&folder).host().unwrap().identity(&memo).unwrap();
+        assert_eq!((first.version.as_str(), first.sha256.len()), ("g++ version 1", 64));
+        assert_eq!(std::fs::read_dir(&memo).unwrap().count(), 1);
+        std::fs::write(folder.path().join("g++"), "#!/bin/sh\necho another one\n").unwrap();
+        let second = env(&folder).host().unwrap().identity(&memo).unwrap();
+        assert_eq!(second.version, "another one");
+        assert_ne!(second.sha256, first.sha256);
+    }
 }

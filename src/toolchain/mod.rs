@@ -9,13 +9,15 @@ pub mod doctor;
 mod error;
 pub mod find;
 pub mod host;
+mod kernels;
 pub mod nvrtc;
-#[allow(dead_code)]
+pub mod sim;
 mod source;
 mod util;
 
 pub use doctor::{Check, doctor};
 pub use error::BuildError;
+pub use kernels::KernelSet;
 pub use source::{Headers, KernelFile, candidates, user_kernel};
 pub use util::{hex, sha256_file};
 

@@ -62,7 +62,7 @@ impl Headers {
     }
 }
 
-fn embedded_files(dir: &'static Dir<'static>, out: &mut Vec<(&'static Path, &'static [u8])>) {
+fn embedded_files(dir: &'static Dir<'static>, out: &mut Files) {
     for entry in dir.entries() {
         match entry {
             DirEntry::Dir(d) => embedded_files(d, out),
@@ -75,9 +75,12 @@ fn is_kernel(path: &Path) -> bool {
     path.extension().is_some_and(|e| EXTENSIONS.iter().any(|k| e == *k))
 }
 
+/// Paths below `kernels/` and contents.
+type Files = Vec<(&'static Path, &'static [u8])>;
+
 /// Embedded files by what they are: (kernel sources, everything they include).
-fn embedded() -> &'static (Vec<(&'static Path, &'static [u8])>, Vec<(&'static Path, &'static [u8])>) {
-    static FILES: OnceLock<(Vec<(&Path, &[u8])>, Vec<(&Path, &[u8])>)> = OnceLock::new();
+fn embedded() -> &'static (Files, Files) {
+    static FILES: OnceLock<(Files, Files)> = OnceLock::new();
     FILES.get_or_init(|| {
         let mut files = Vec::new();
         embedded_files(&EMBEDDED, &mut files);

@@ -1,5 +1,5 @@
 // gather_strided: out[i] = bias + scale * in[offset + (i / inner) * outer_stride + (i % inner) * inner_stride], with all of it in a struct
-// passed by value (40 bytes, with padding after `bias`).
+// passed by value (32 bytes, with padding after `bias`).
 #include <hip/hip_runtime.h>
 
 struct Layout {
@@ -9,7 +9,6 @@ struct Layout {
   int inner_stride;
   float scale;
   char bias;
-  double unused;
 };
 
 extern "C" __global__ void gather_strided(const float* in, float* out, Layout l, int n) {

@@ -70,6 +70,16 @@ static __device__ inline f16 encode(float x, f16) {
   return out;
 }
 
+// Element i of p, widened; and x into it, rounded once.
+template <typename T>
+static __device__ inline float load(const T* p, long long i) {
+  return decode(p[i]);
+}
+template <typename T>
+static __device__ inline void store(T* p, long long i, float x) {
+  p[i] = encode(x, T());
+}
+
 // x as format T holds it.
 template <typename T>
 static __device__ inline float narrowed(float x) {

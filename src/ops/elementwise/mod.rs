@@ -6,7 +6,7 @@ pub mod embedding;
 pub mod mul_scalar;
 pub mod silu_and_mul;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use super::{Arg, Illegal, KArg, KType, KernelSig, Launch, ParamKind, ParamSpec, Params, Role};
 use crate::fixture::{Data, Fill};

@@ -1,6 +1,7 @@
 //! silu_and_mul: the gated activation of an MLP. Refuses to keep the gate in f32: where it is narrowed is the contract.
 
 use super::{ANY_DATA, EXTENT, FLOATS, OUT, input, launches, out_dtype, output, signatures, stride, symbol, view};
+use crate::fixture::Data;
 use crate::judge::spec::{Exact, Oracle};
 use crate::ops::{Contract, Illegal, Inputs, KArg, KType, KernelSig, ParamKind, ParamSpec, Params, Plan, bounds};
 use crate::tensor::{DType, codec};
@@ -49,8 +50,10 @@ impl Contract for SiluAndMul {
         let x = view(from, rows, 2 * cols, layout == "strided_x");
         // One exponential: 4 ulp.
         let mut out = output(view(to, rows, cols, layout == "strided_out"), Exact::No, 4.0);
-        if from != DType::F32 {
-            out.output.as_mut().expect("an output").path = true;
+        let spec = out.output.as_mut().expect("an output");
+        spec.path |= from != DType::F32;
+        if params.data() == Data::Subnormal && from != DType::F16 {
+            spec.degenerate.get_or_insert("every product underflows to zero");
         }
         let kargs = vec![
             KArg::Buf(0),

@@ -1,0 +1,3 @@
+//! Matrix products.
+
+pub mod matmul_bt;
