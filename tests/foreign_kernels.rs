@@ -1,5 +1,11 @@
 //! Kernels as engineers write them (`tests/kernels`): each compiles on every route that this machine has a compiler for. A route
-//! without a compiler is *ignored* with the reason, never passed.
+//! without a compiler is *ignored* with the reason, never passed. On simulated boards of both wave widths each also runs and gives the
+//! bits of a computation written by hand.
+
+#[path = "foreign/bench.rs"]
+mod bench;
+#[path = "foreign/checks.rs"]
+mod checks;
 
 use assay::toolchain::{BuildError, KernelFile, Toolchain, amd, cache::Cache, find::Env, nvrtc, user_kernel};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -8,6 +14,8 @@ use std::process::ExitCode;
 
 /// AMD targets: wave 32 and wave 64.
 const AMD: [&str; 2] = ["gfx1151", "gfx942"];
+/// Simulated boards: wave 32 and wave 64.
+const SIM: [&str; 2] = ["gfx1151", "gfx942"];
 /// NVIDIA targets.
 const NVIDIA: [&str; 1] = ["sm_90"];
 
@@ -22,6 +30,11 @@ fn main() -> ExitCode {
             trials.push(compiles(&tools, &path, format!("{name}_compiles_for_{target}"), move |t, f| {
                 amd::build(t, f, target)
             }));
+        }
+        let check = checks::CHECKS.iter().find(|(stem, _)| *stem == name).map(|(_, check)| *check);
+        for board in SIM {
+            let check = check.unwrap_or_else(|| panic!("{name} has no check"));
+            trials.push(runs(&tools, &path, format!("{name}_gives_the_right_bits_on_sim_{board}"), board, check));
         }
         for target in NVIDIA {
             trials.push(compiles(&tools, &path, format!("{name}_compiles_for_{target}"), move |t, f| {
@@ -58,5 +71,13 @@ fn compiles(
             }
             Err(error) => Err(error.into()),
         }
+    })
+}
+
+fn runs(tools: &Toolchain, path: &Path, name: String, board: &'static str, check: checks::Check) -> Trial {
+    let (tools, path) = (tools.clone(), path.to_path_buf());
+    Trial::test(name, move || {
+        let mut bench = bench::Bench::open(&tools, &path, board)?;
+        check(&mut bench).map_err(|e| Failed::from(e.to_string()))
     })
 }

@@ -1,4 +1,4 @@
-// __half, __half2, __hip_bfloat16, __hip_bfloat162 for the AMD and NVIDIA routes. Whoever includes this defines ASSAY_FN and
+// __half, __half2, __hip_bfloat16, __hip_bfloat162 for every header route. Whoever includes this defines ASSAY_FN and
 //   assay_f32_to_f16, assay_f16_to_f32   conversions on the bits, to nearest even
 //   assay_f16_fma                        a * b + c of f16 with one rounding
 // Sums, products and quotients of f16 go through f32, which gives the correctly rounded result: f32 has 2 * 11 + 2 bits.

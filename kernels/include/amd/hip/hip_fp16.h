@@ -10,4 +10,4 @@ ASSAY_FN unsigned short assay_f16_fma(unsigned short a, unsigned short b, unsign
                                                              __builtin_bit_cast(_Float16, c)));
 }
 #endif
-#include <assay/narrow_types.h>
+#include "../../assay/narrow_types.h"

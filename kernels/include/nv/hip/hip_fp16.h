@@ -19,4 +19,4 @@ ASSAY_FN unsigned short assay_f16_fma(unsigned short a, unsigned short b, unsign
   return d;
 }
 #endif
-#include <assay/narrow_types.h>
+#include "../../assay/narrow_types.h"

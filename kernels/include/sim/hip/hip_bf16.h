@@ -1,0 +1,3 @@
+// bf16 types; they share a header with f16.
+#pragma once
+#include "hip_fp16.h"
