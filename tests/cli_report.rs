@@ -123,7 +123,7 @@ fn exit_codes_follow_the_documented_order() {
         (&[(Pass, None), (NotRun, Some("time"))], false, 3, "NOT-RUN"),
         (&[(Pass, None), (Reference, Some("served by the reference tier"))], false, 3, "NOT-RUN"),
         (&[(Pass, None), (Error, Some("crash"))], false, 3, "ERROR"),
-        (&[(Pass, None), (NotRun, Some("wedged"))], true, 4, "ERROR"),
+        (&[(Pass, None), (NotRun, Some("wedged"))], true, 4, "NOT-RUN"),
         (&[(Fail, Some("wrong")), (NotRun, Some("wedged"))], true, 1, "FAIL"),
         (&[(Fail, Some("wrong")), (Error, Some("crash"))], false, 1, "FAIL"),
         (&[(Fail, Some("wrong")), (Error, Some("defect of assay: index out of range"))], false, 70, "ERROR"),
@@ -171,7 +171,7 @@ fn junit_counts_equal_the_reports() {
     let file = journal(folder.path(), MIXED, false);
     let (xml, code) = rendered(&file, "junit");
     assert_eq!(code, 1);
-    assert!(xml.contains(r#"tests="6" failures="1" errors="1""#), "{xml}");
+    assert!(xml.contains(r#"tests="6" skipped="2" failures="1" errors="1""#), "{xml}");
     assert_eq!(xml.matches("<testcase ").count(), 6);
     assert_eq!(xml.matches("<failure ").count(), 1);
     assert_eq!(xml.matches("<error ").count(), 1);

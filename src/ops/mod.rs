@@ -18,6 +18,8 @@ pub mod numerics;
 mod params;
 mod parts;
 pub mod rope;
+#[doc(hidden)]
+pub mod testing;
 
 pub use inputs::Inputs;
 pub use params::{Illegal, ParamKind, ParamSpec, Params, Value};

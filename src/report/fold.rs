@@ -1,5 +1,6 @@
 //! From a journal to a report. Refuses to leave a planned case without a verdict.
 
+use crate::judge::verdict::{self, ExitCode};
 use crate::record::{AssertionCounts, CaseRecord, CaseReport, Counts, Planned, Report, SCHEMA, Tier, Verdict};
 use crate::run::journal::Journal;
 use std::collections::BTreeSet;
@@ -193,15 +194,8 @@ fn count(report: &mut Report, facts: RunFacts) -> Result<(), FoldError> {
             }
         }
     }
-    let judged = counts.pass
-        + counts.fail
-        + counts.error
-        + counts.not_run
-        + counts.not_applicable
-        + counts.known
-        + counts.unexpected_pass
-        + counts.reference;
-    if judged != counts.planned {
+    if !verdict::complete(&counts) {
+        let judged = report.cases.len() as u64;
         return Err(FoldError::Unbalanced { planned: counts.planned, judged });
     }
     (report.counts, report.assertions, report.control) = (counts, all, control);
@@ -232,25 +226,24 @@ fn add(counts: &mut AssertionCounts, pass: bool, elements: u64) {
     }
 }
 
-/// Exit code and verdict of the run: the first row of docs/bars.md's table that holds.
+/// Exit code and verdict of the run. A cut journal is never a success, for what it lacks is unknown; nor is a run with a blind
+/// canary, whatever its records say. A shard that got no case succeeds without a PASS.
 fn outcome(report: &Report, facts: RunFacts) -> (u8, Verdict) {
-    let c = &report.counts;
-    let defect =
-        report.cases.iter().any(|case| case.reason.as_deref().is_some_and(|r| r.starts_with("defect of assay")));
-    let device_assertions = report.assertions.run - report.control.run;
-    if defect {
-        (70, Verdict::Error)
-    } else if c.fail > 0 || (facts.strict && c.unexpected_pass > 0) {
-        (1, Verdict::Fail)
-    } else if facts.board_failed {
-        (4, Verdict::Error)
-    } else if facts.shard && c.planned == 0 && !report.cut {
-        (0, Verdict::NotRun)
-    } else if c.error > 0 || report.canaries.accepted > 0 || report.cut {
-        (3, Verdict::Error)
-    } else if c.not_run > 0 || c.reference > 0 || device_assertions == 0 {
-        (3, Verdict::NotRun)
-    } else {
-        (0, Verdict::Pass)
+    let defect = |case: &CaseReport| case.reason.as_deref().is_some_and(|r| r.starts_with(crate::run::DEFECT));
+    let (verdict, code) = verdict::run(&verdict::RunFacts {
+        counts: report.counts,
+        assertions: report.assertions.run - report.control.run,
+        board_failed: facts.board_failed,
+        defect: report.cases.iter().any(defect),
+        usage: false,
+        strict: facts.strict,
+        shard: facts.shard,
+    });
+    match code {
+        ExitCode::Success | ExitCode::Error if report.cut || report.canaries.accepted > 0 => {
+            (ExitCode::Error as u8, Verdict::Error)
+        }
+        ExitCode::Success if report.counts.planned == 0 => (ExitCode::Success as u8, Verdict::NotRun),
+        code => (code as u8, verdict),
     }
 }

@@ -241,7 +241,7 @@ fn filters_hold_together_and_see_defaults() {
     assert_eq!(filtered(&["place=guarded", "suite=t", "rows=30"]).unwrap(), 4);
     assert_eq!(filtered(&["rows=1,"]).unwrap(), 4);
     assert_eq!(filtered(&["/rows=(1|2),/"]).unwrap(), 8);
-    assert_eq!(filtered(&["f32,rows=30"]).unwrap(), 2);
+    assert_eq!(filtered(&["f32,rows=30"]).unwrap(), 1);
 }
 
 #[test]
