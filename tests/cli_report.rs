@@ -171,7 +171,7 @@ fn junit_counts_equal_the_reports() {
     let file = journal(folder.path(), MIXED, false);
     let (xml, code) = rendered(&file, "junit");
     assert_eq!(code, 1);
-    assert!(xml.contains(r#"tests="6" failures="1" errors="1""#), "{xml}");
+    assert!(xml.contains(r#"tests="6" skipped="2" failures="1" errors="1""#), "{xml}");
     assert_eq!(xml.matches("<testcase ").count(), 6);
     assert_eq!(xml.matches("<failure ").count(), 1);
     assert_eq!(xml.matches("<error ").count(), 1);

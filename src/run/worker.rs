@@ -212,13 +212,27 @@ impl Pipeline<'_> {
     fn judge(&mut self, job: Box<Job>, done: Done) {
         let options = &self.bench.options;
         let record = match done.result {
-            Ok(ran) => caught(|| judging::judge(&job, ran, self.bench)).unwrap_or_else(|r| unjudged(options, &job, r)),
+            Ok(ran) => {
+                let judged = caught(|| judging::judge(&job, &ran, self.bench));
+                let mut record = judged.unwrap_or_else(|r| unjudged(options, &job, r));
+                self.dump(&job, &ran, &mut record);
+                record
+            }
             Err(refusal) => unjudged(options, &job, refusal),
         };
         self.send(&record);
         let Job { images, .. } = *job;
         self.spare.extend(images.into_iter().filter_map(Arc::into_inner).filter(|v| v.capacity() <= LARGE));
         self.spare.truncate(2 * AHEAD + 2);
+    }
+
+    /// A dump that cannot be written does not change the verdict; the record says so.
+    fn dump(&self, job: &Job, ran: &super::job::Ran, record: &mut CaseRecord) {
+        if let Some(folder) = &self.bench.options.dump
+            && let Err(why) = caught(|| super::dump::write(job, ran, folder)).unwrap_or_else(|r| Err(r.reason))
+        {
+            record.findings.push(why);
+        }
     }
 
     fn send(&self, record: &CaseRecord) {
@@ -230,7 +244,7 @@ impl Pipeline<'_> {
 }
 
 /// The record of a prepared case without device output.
-pub fn unjudged(options: &super::Options, job: &Job, refusal: Refusal) -> CaseRecord {
+fn unjudged(options: &super::Options, job: &Job, refusal: Refusal) -> CaseRecord {
     let mut record = super::plan::unjudged(options, &job.case, refusal.verdict, refusal.reason);
     record.timings = job.timings.clone();
     record

@@ -7,7 +7,7 @@ use assay::tensor::codec::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, f64
 pub type Check = fn(&mut Bench) -> Outcome<()>;
 
 /// File stem of every kernel with its check.
-pub const CHECKS: [(&str, Check); 20] = [
+pub const CHECKS: [(&str, Check); 21] = [
     ("atomics", atomics),
     ("ballot_scan", ballot_scan),
     ("bfloat162_math", bfloat162_math),
@@ -22,6 +22,7 @@ pub const CHECKS: [(&str, Check); 20] = [
     ("last_block", last_block),
     ("launch_bounds", launch_bounds),
     ("long_index", long_index),
+    ("narrow_convert", narrow_convert),
     ("softmax_row", softmax_row),
     ("struct_by_value", struct_by_value),
     ("tables", tables),
@@ -376,4 +377,35 @@ fn softmax_row(bench: &mut Bench) -> Outcome<()> {
         }
     }
     Ok(())
+}
+
+fn narrow_convert(bench: &mut Bench) -> Outcome<()> {
+    // Every f16 and bf16 value, the midpoint above it, and both neighbours of that midpoint in f32.
+    let mut data = Vec::new();
+    for code in 0..=u16::MAX {
+        let (half, next) = (f16_to_f32(code), f16_to_f32(code.wrapping_add(1)));
+        let middle = (f64::from(half) / 2.0 + f64::from(next) / 2.0) as f32;
+        let bits = u32::from(code) << 16 | 0x8000;
+        data.push(half);
+        data.extend([-1i32, 0, 1].map(|step| f32::from_bits(middle.to_bits().wrapping_add_signed(step))));
+        data.extend([bits - 1, bits, bits + 1].map(f32::from_bits));
+    }
+    let n = data.len();
+    let args = vec![A::In(bytes(&data)), A::Out(2 * n), A::Out(2 * n), A::I32(n as i32)];
+    let out = bench.run(&shot("narrow_from_f32", n.div_ceil(256) as u32, 256, args))?;
+    // NaN payloads are free.
+    let canon = |bits: Vec<u16>, infinity: u16| -> Vec<u16> {
+        bits.into_iter().map(|b| if b & 0x7fff > infinity { infinity + 1 } else { b }).collect()
+    };
+    let want = |round: fn(f32) -> u16| data.iter().map(|v| round(*v)).collect::<Vec<u16>>();
+    same("half", &bytes(&canon(values(&out[0]), 0x7c00)), &canon(want(f32_to_f16), 0x7c00))?;
+    same("bfloat", &bytes(&canon(values(&out[1]), 0x7f80)), &canon(want(f32_to_bf16), 0x7f80))?;
+
+    let out = bench.run(&shot("narrow_to_f32", 256, 256, vec![A::Out(4 << 16), A::Out(4 << 16)]))?;
+    let quiet = |values: Vec<f32>| {
+        values.into_iter().map(|v| if v.is_nan() { u32::MAX } else { v.to_bits() }).collect::<Vec<u32>>()
+    };
+    let all = |widen: fn(u16) -> f32| quiet((0..=u16::MAX).map(widen).collect());
+    same("from half", &bytes(&quiet(values(&out[0]))), &all(f16_to_f32))?;
+    same("from bfloat", &bytes(&quiet(values(&out[1]))), &all(bf16_to_f32))
 }

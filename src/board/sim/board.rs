@@ -190,6 +190,17 @@ impl SimBoard {
         }
     }
 
+    /// Buffers that nobody declared count as wholly defined and writable.
+    fn declare_rest(&mut self) {
+        for (id, a) in self.buffers.iter_mut().filter(|(_, a)| a.extents.is_empty()) {
+            let (address, bytes) = (a.address, a.bytes as u64);
+            let whole =
+                Extent { name: format!("buffer {id}"), start: 0, end: bytes, writable: true, initialised: true };
+            a.extents = vec![whole];
+            self.setup.push(Command::Declare { address, bytes, extents: a.extents.clone() });
+        }
+    }
+
     /// Closes what was freed and not taken over.
     fn close_retired(&mut self) {
         for a in std::mem::take(&mut self.retired) {
@@ -576,6 +587,9 @@ impl Board for SimBoard {
                 format!("module {}", cmd.module),
                 "no such module",
             );
+        }
+        if cmd.mode.sanitise {
+            self.declare_rest();
         }
         match self.resolve(&cmd.args) {
             Ok(args) => self.queue.push(Queued::Launch(wire::Launch {

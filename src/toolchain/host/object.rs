@@ -105,9 +105,12 @@ impl Reach<'_, '_> {
 /// Entries of the runtime table, in order. The stub jumps through it; the executor fills it.
 const RUNTIME: &[&str] = &["assay_barrier", "assay_wave", "assay_atomic", "assay_fence"];
 
-/// Hooks of `-fsanitize=thread`, with the access size and whether it writes. They go to one entry of the runtime table.
-const HOOK: usize = RUNTIME.len();
-const RANGE_HOOK: usize = RUNTIME.len() + 1;
+/// Access sizes that have hooks of their own; reads first, then writes, in this order.
+const SIZES: [u64; 5] = [1, 2, 4, 8, 16];
+const READS: usize = RUNTIME.len();
+const WRITES: usize = READS + SIZES.len();
+const RANGE: usize = WRITES + SIZES.len();
+const MEMORY: usize = RANGE + 1;
 
 /// The assembly that completes a library: dynamic shared memory, jumps into the executor, and the table of uses.
 pub fn stub(usage: &Usage, divergent: bool, sanitise: bool) -> String {
@@ -123,6 +126,12 @@ pub fn stub(usage: &Usage, divergent: bool, sanitise: bool) -> String {
         s,
         "\t.zero {LDS_ROOM}\n\t.bss\n\t.balign 8\n\t.globl assay_runtime\n\t.protected assay_runtime\nassay_runtime:\n\t.zero 8\n\t.text\n"
     );
+    // Lane state, C++ names. Defined here so that the sanitised unit can take it for constant and not instrument it.
+    s.push_str("\t.bss\n\t.balign 16\n");
+    for (name, bytes) in [("threadIdx", 12), ("blockIdx", 12), ("blockDim", 12), ("gridDim", 12), ("warpSize", 4)] {
+        let _ = write!(s, "\t.globl {name}\n\t.hidden {name}\n{name}:\n\t.zero {bytes}\n\t.balign 4\n");
+    }
+    s.push_str("\t.text\n");
     for (i, name) in RUNTIME.iter().enumerate() {
         let offset = i * 8;
         // The return address goes along as one more argument of the atomic hook: it names the source line.
@@ -144,37 +153,28 @@ pub fn stub(usage: &Usage, divergent: bool, sanitise: bool) -> String {
     s
 }
 
-/// `hook(address, bytes | write << 63, pc)` for every access that the compiler instruments.
+/// Jumps for every access that `-fsanitize=thread` instruments: the third argument becomes the return address, which names
+/// the source line.
 fn hooks(s: &mut String) {
-    let mut hook = |name: &str, size: u64, write: bool| {
-        let _ = write!(s, "\t.globl {name}\n\t.hidden {name}\n{name}:\n\tmovq (%rsp), %rdx\n\tmovl ${size}, %esi\n");
-        if write {
-            s.push_str("\tbtsq $63, %rsi\n");
-        }
-        let _ = write!(s, "\tmovq assay_runtime(%rip), %rax\n\tjmp *{}(%rax)\n", HOOK * 8);
-    };
-    for size in [1u64, 2, 4, 8, 16] {
-        for (prefix, write) in [("read", false), ("write", true)] {
-            for kind in ["", "unaligned_", "volatile_"] {
-                hook(&format!("__tsan_{kind}{prefix}{size}"), size, write);
-            }
-        }
-    }
-    for (name, write) in [("__tsan_read_range", false), ("__tsan_write_range", true)] {
-        let _ = write!(s, "\t.globl {name}\n\t.hidden {name}\n{name}:\n\tmovq (%rsp), %rdx\n");
-        if write {
-            s.push_str("\tbtsq $63, %rsi\n");
-        }
-        let _ = write!(s, "\tmovq assay_runtime(%rip), %rax\n\tjmp *{}(%rax)\n", HOOK * 8);
-    }
-    // memcpy(0), memmove(1), memset(2): same three arguments, then which, then the return address.
-    for (which, name) in ["memcpy", "memmove", "memset"].iter().enumerate() {
+    let mut jump = |name: &str, before: &str, entry: usize| {
         let _ = write!(
             s,
-            "\t.globl {name}\n\t.hidden {name}\n{name}:\n\tmovl ${which}, %ecx\n\tmovq (%rsp), %r8\n\
-             \tmovq assay_runtime(%rip), %rax\n\tjmp *{}(%rax)\n",
-            RANGE_HOOK * 8
+            "\t.globl {name}\n\t.hidden {name}\n{name}:\n{before}\tmovq assay_runtime(%rip), %rax\n\tjmp *{}(%rax)\n",
+            entry * 8
         );
+    };
+    let pc = "\tmovq (%rsp), %rdx\n";
+    for (i, size) in SIZES.iter().enumerate() {
+        for kind in ["", "unaligned_", "volatile_"] {
+            jump(&format!("__tsan_{kind}read{size}"), pc, READS + i);
+            jump(&format!("__tsan_{kind}write{size}"), pc, WRITES + i);
+        }
+        jump(&format!("__tsan_read_write{size}"), pc, WRITES + i);
+    }
+    jump("__tsan_read_range", pc, RANGE);
+    jump("__tsan_write_range", &format!("{pc}\tbtsq $63, %rsi\n"), RANGE);
+    for (which, name) in ["memcpy", "memmove", "memset"].iter().enumerate() {
+        jump(name, &format!("\tmovl ${which}, %ecx\n\tmovq (%rsp), %r8\n"), MEMORY);
     }
     for name in ["__tsan_init", "__tsan_func_entry", "__tsan_func_exit", "__tsan_vptr_update", "__tsan_vptr_read"] {
         let _ = write!(s, "\t.globl {name}\n\t.hidden {name}\n{name}:\n\tret\n");

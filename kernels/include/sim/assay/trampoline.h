@@ -2,12 +2,6 @@
 // alignment and tells the executor what the parameters are.
 #pragma once
 
-uint3 threadIdx;
-uint3 blockIdx;
-dim3 blockDim;
-dim3 gridDim;
-int warpSize = 0;
-
 extern "C" {
 struct AssayParam {
     uint32_t size;
@@ -25,15 +19,16 @@ struct AssayKernel {
     uint32_t max_threads;  // of __launch_bounds__, 0 without
 };
 struct AssayState {
-    uint3* thread;
-    uint3* block;
-    dim3* block_dim;
-    dim3* grid_dim;
-    int* warp;
+    const uint3* thread;
+    const uint3* block;
+    const dim3* block_dim;
+    const dim3* grid_dim;
+    const int* warp;
 };
 }
 
 namespace assay {
+// Argument buffers are not the kernel's memory, so reading them is not instrumented.
 template <class T>
 constexpr uint32_t type_code() {
     if (std::is_pointer<T>::value) return 'p';
@@ -67,19 +62,23 @@ struct Trampoline<void(A...), kernel> {
     static constexpr Layout<std::decay_t<A>...> layout{};
 
     template <class T>
-    static inline __attribute__((always_inline)) const T& at(const void* packed, unsigned i) {
+    static inline __attribute__((always_inline)) ASSAY_QUIET const T& at(const void* packed, unsigned i) {
         return *reinterpret_cast<const T*>(static_cast<const char*>(packed) + layout.params[i].offset);
     }
     template <size_t... I>
-    static inline __attribute__((always_inline)) void call(const void* packed, std::index_sequence<I...>) {
+    static inline __attribute__((always_inline)) ASSAY_QUIET void call(const void* packed, std::index_sequence<I...>) {
         kernel(at<std::decay_t<A>>(packed, I)...);
     }
-    static void lane(const void* packed) { call(packed, std::index_sequence_for<A...>{}); }
+    ASSAY_QUIET static void lane(const void* packed) { call(packed, std::index_sequence_for<A...>{}); }
     static void lanes(const void* packed, const uint3* list, uint32_t count) {
+#ifdef ASSAY_SANITISE
+        (void)packed, (void)list, (void)count;  // the executor runs lanes one by one
+#else
         for (uint32_t i = 0; i < count; ++i) {
             threadIdx = list[i];
             call(packed, std::index_sequence_for<A...>{});
         }
+#endif
     }
 };
 }  // namespace assay

@@ -40,12 +40,18 @@
 #include "../assay/runtime.h"
 #include "../assay/vectors.h"
 
-// Set by the executor before a lane runs.
-extern __attribute__((visibility("hidden"))) uint3 threadIdx;
-extern __attribute__((visibility("hidden"))) uint3 blockIdx;
-extern __attribute__((visibility("hidden"))) dim3 blockDim;
-extern __attribute__((visibility("hidden"))) dim3 gridDim;
-extern __attribute__((visibility("hidden"))) int warpSize;
+// Set by the executor before a lane runs, and defined in the generated stub. Constant to a sanitised lane, which is called
+// anew for each thread: its reads are not instrumented then.
+#ifdef ASSAY_SANITISE
+#define ASSAY_LANE_STATE extern const __attribute__((visibility("hidden")))
+#else
+#define ASSAY_LANE_STATE extern __attribute__((visibility("hidden")))
+#endif
+ASSAY_LANE_STATE uint3 threadIdx;
+ASSAY_LANE_STATE uint3 blockIdx;
+ASSAY_LANE_STATE dim3 blockDim;
+ASSAY_LANE_STATE dim3 gridDim;
+ASSAY_LANE_STATE int warpSize;
 
 #include "../assay/math.h"
 #include "../assay/atomics.h"

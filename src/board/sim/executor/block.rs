@@ -19,7 +19,6 @@ pub struct Engine {
     pub state: State,
     pub packed: Vec<u64>,
     pub grid: [u32; 3],
-    pub block_dim: [u32; 3],
     order: Option<([u32; 3], ThreadOrder)>,
     /// Lane numbers in the order they run.
     pub sequence: Vec<u32>,
@@ -29,14 +28,16 @@ pub struct Engine {
     pub list: Vec<[u32; 3]>,
     pub lanes: Lanes,
     pub findings: Vec<Finding>,
+    /// The launch that runs is a sanitised one.
+    pub sanitised: bool,
 }
 
 impl Engine {
     /// The engine of this process; it is never dropped, as suspended coroutines must not be.
-    pub fn new(facts: Facts, status: *mut Status) -> &'static mut Self {
+    pub fn new(facts: Facts, status: *mut Status) -> *mut Self {
         let state = State::none();
         let lanes = Lanes::new(facts.wave);
-        let engine = Box::leak(Box::new(Self {
+        let engine = Box::into_raw(Box::new(Self {
             facts,
             status,
             index: u32::MAX,
@@ -45,21 +46,16 @@ impl Engine {
             state,
             packed: Vec::new(),
             grid: [0; 3],
-            block_dim: [0; 3],
             order: None,
             sequence: Vec::new(),
             ids: Vec::new(),
             list: Vec::new(),
             lanes,
             findings: Vec::new(),
+            sanitised: false,
         }));
         super::lanes::register(engine);
         engine
-    }
-
-    /// Facts that are enforced.
-    pub fn facts(&self) -> &Facts {
-        &self.facts
     }
 
     /// Forgets the launches of the last batch.

@@ -13,9 +13,9 @@ static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(std::ptr::null_mut());
 const SIGNALS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT];
 
 /// Installs the handlers; `engine` must live as long as the process.
-pub fn install(socket: i32, engine: &Engine) -> io::Result<()> {
+pub fn install(socket: i32, engine: *mut Engine) -> io::Result<()> {
     SOCKET.store(socket, Ordering::Relaxed);
-    ENGINE.store(std::ptr::from_ref(engine).cast_mut(), Ordering::Relaxed);
+    ENGINE.store(engine, Ordering::Relaxed);
     let stack = Box::leak(vec![0u8; 64 << 10].into_boxed_slice());
     let alternate = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: stack.len() };
     // SAFETY: the stack is leaked, so it outlives the handlers; the handler only reads plain data and calls write and _exit.

@@ -4,6 +4,7 @@
 
 use super::block::{Engine, ranges};
 use super::library::{Kernel, LaneFn};
+use super::sanitise;
 use crate::board::{BoardError, FindingKind};
 use corosensei::stack::{Stack, StackPointer};
 use corosensei::{Coroutine, Yielder};
@@ -111,6 +112,7 @@ impl LaneStack {
 pub struct Lanes {
     coroutines: Vec<Coroutine<(), (), (), LaneStack>>,
     yielders: Vec<*const Yielder<(), ()>>,
+    stacks: Vec<std::ops::Range<u64>>,
     pub slots: Vec<Slot>,
     pub wave: usize,
     /// The lane that runs.
@@ -118,25 +120,35 @@ pub struct Lanes {
     run: Option<LaneFn>,
     /// Some lane waits at a wave operation.
     wave_waits: bool,
-    /// Barriers passed by this block.
-    pub epoch: u32,
 }
 
 impl Lanes {
     /// No lanes yet.
     pub fn new(wave: u32) -> Self {
-        let (coroutines, yielders, slots) = (Vec::new(), Vec::new(), Vec::new());
-        Self { coroutines, yielders, slots, wave: wave as usize, current: 0, run: None, wave_waits: false, epoch: 0 }
+        let (coroutines, yielders, stacks, slots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { coroutines, yielders, stacks, slots, wave: wave as usize, current: 0, run: None, wave_waits: false }
     }
 
     fn grow(&mut self, lanes: usize) -> Result<(), BoardError> {
         while self.coroutines.len() < lanes {
             let stack = LaneStack::new(self.coroutines.len())?;
+            self.stacks.push(stack.low as u64..stack.base as u64);
             self.coroutines.push(coroutine(stack));
             self.yielders.push(std::ptr::null());
             self.slots.push(Slot::IDLE);
         }
         Ok(())
+    }
+
+    /// Stack of the lane that runs, where it has one of its own.
+    pub fn stack(&self) -> Option<std::ops::Range<u64>> {
+        self.run?;
+        self.stacks.get(self.current as usize).cloned()
+    }
+
+    /// Lanes run on the main stack.
+    pub fn without_stacks(&mut self) {
+        self.run = None;
     }
 
     /// Gives up whatever the lanes were doing. They hold no Rust values, so nothing is lost but their frames.
@@ -181,7 +193,6 @@ pub unsafe fn run_block(e: *mut Engine, kernel: &Kernel) -> Result<(), BoardErro
         (*e).lanes.grow(n)?;
         let lanes = &mut (*e).lanes;
         lanes.run = Some(kernel.lane);
-        lanes.epoch = 0;
         lanes.slots[..n].iter_mut().for_each(|s| s.wait = Wait::Ready);
         loop {
             (*e).lanes.wave_waits = false;
@@ -268,20 +279,46 @@ impl Engine {
                 s.value = value;
             }
         }
-        self.lanes.epoch += 1;
+        if self.sanitised {
+            // SAFETY: device thread, and no other reference is live.
+            unsafe { sanitise::sanitiser() }.barrier();
+        }
         Ok(())
     }
 }
+
+type Hook = unsafe extern "C" fn(u64, u64, u64);
 
 /// What libraries call, in the order of the stub's table.
 #[repr(C)]
 pub struct Runtime {
     barrier: unsafe extern "C" fn(*const Site, u32, u32) -> u32,
     wave: unsafe extern "C" fn(*const Site, u32, u64, i32, i32, u64) -> u64,
+    atomic: Hook,
+    fence: unsafe extern "C" fn(),
+    reads: [Hook; 5],
+    writes: [Hook; 5],
+    range: Hook,
+    memory: unsafe extern "C" fn(*mut u8, u64, usize, u32, u64) -> *mut u8,
 }
 
 /// The table that every library gets.
-pub static RUNTIME: Runtime = Runtime { barrier, wave };
+pub static RUNTIME: Runtime = Runtime {
+    barrier,
+    wave,
+    atomic: sanitise::atomic,
+    fence: sanitise::fence,
+    reads: [sanitise::read::<1>, sanitise::read::<2>, sanitise::read::<4>, sanitise::read::<8>, sanitise::read::<16>],
+    writes: [
+        sanitise::write::<1>,
+        sanitise::write::<2>,
+        sanitise::write::<4>,
+        sanitise::write::<8>,
+        sanitise::write::<16>,
+    ],
+    range: sanitise::range,
+    memory: sanitise::memory,
+};
 
 /// Files the current lane's request and lets the others run; the answer.
 ///

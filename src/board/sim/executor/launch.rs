@@ -5,7 +5,9 @@ use super::super::wire::Launch;
 use super::block::{Blocks, Engine};
 use super::lanes;
 use super::library::{Kernel, Library};
+use super::sanitise;
 use crate::board::{BoardError, Facts, Finding, ThreadOrder};
+use std::ops::Range;
 
 fn refused<T>(what: String, need: impl ToString, have: impl ToString) -> Result<T, BoardError> {
     Err(BoardError::Refused { what, need: need.to_string(), have: have.to_string() })
@@ -61,56 +63,112 @@ fn poison(order: ThreadOrder) -> u8 {
     }
 }
 
-impl Engine {
-    /// Runs a launch to its end.
-    pub fn launch(&mut self, library: &Library, l: &Launch) -> Result<Vec<Finding>, BoardError> {
-        self.index = self.index.wrapping_add(1);
-        self.note(0);
-        if l.sanitise {
-            return refused("a sanitised launch".into(), "the sanitiser", "none in this version");
-        }
+/// Runs a launch to its end.
+///
+/// # Safety
+/// `e` is the engine of this process, on its device thread, and no reference into it is live: kernels reach it by its pointer.
+pub unsafe fn run(e: *mut Engine, library: &Library, l: &Launch) -> Result<Vec<Finding>, BoardError> {
+    // SAFETY: as the caller promises; every reference made here ends before a kernel runs. The state of a loaded library is
+    // valid for ever.
+    unsafe {
+        let engine = &mut *e;
+        engine.index = engine.index.wrapping_add(1);
+        engine.note(0);
         let kernel = library.kernel(&l.kernel)?;
-        check(&self.facts, kernel, l)?;
-        let mut packed = std::mem::take(&mut self.packed);
-        let fits = kernel.pack(&l.args, &mut packed);
-        self.packed = packed;
-        fits?;
-        self.arrange(l.block, l.order);
-        self.kernel.clone_from(&kernel.name);
-        self.state = library.state;
-        (self.grid, self.block_dim) = (l.grid, l.block);
-        self.findings.clear();
-        // SAFETY: the state of a loaded library is valid for ever.
-        unsafe {
-            *self.state.block_dim = l.block;
-            *self.state.grid_dim = l.grid;
+        check(&engine.facts, kernel, l)?;
+        kernel.pack(&l.args, &mut engine.packed)?;
+        engine.arrange(l.block, l.order);
+        engine.kernel.clone_from(&kernel.name);
+        engine.state = library.state;
+        engine.grid = l.grid;
+        engine.findings.clear();
+        engine.sanitised = l.sanitise;
+        *engine.state.block_dim = l.block;
+        *engine.state.grid_dim = l.grid;
+        let exact = shared_extents(library, l.lds);
+        if l.sanitise {
+            let dynamic = library.lds_dynamic as u64;
+            let shared = library.lds_start as u64..dynamic + u64::from(l.lds);
+            sanitise::sanitiser().begin(library, engine.facts.wave, shared);
+        } else {
+            sanitise::sanitiser().unseen_launch();
         }
-        let [gx, gy, gz] = l.grid.map(u64::from);
-        let (count, blocks) = (gx * gy * gz, Blocks::new(gx * gy * gz, l.order));
-        let shared = kernel.uses_lds.then(|| {
-            let bytes = library.lds_dynamic as usize - library.lds_start as usize + l.lds as usize;
-            (library.lds_start, bytes)
-        });
-        let byte = poison(l.order);
-        for i in 0..count {
-            self.note(i);
-            let linear = blocks.at(i);
-            // SAFETY: state and shared memory belong to the loaded library and to this thread; the kernel's functions
-            // take the argument buffer that was packed for them.
-            unsafe {
-                *self.state.block = [(linear % gx) as u32, (linear / gx % gy) as u32, (linear / (gx * gy)) as u32];
-                if let Some((start, bytes)) = shared {
-                    std::ptr::write_bytes(start, byte, bytes);
-                }
-                if kernel.waits {
-                    lanes::run_block(self, kernel)?;
-                } else {
-                    self.running = true;
-                    (kernel.lanes)(self.packed.as_ptr().cast(), self.list.as_ptr(), self.list.len() as u32);
-                    self.running = false;
+        let outcome = blocks(e, library, kernel, l, &exact);
+        sanitise::sanitiser().end();
+        outcome?;
+        Ok(std::mem::take(&mut (*e).findings))
+    }
+}
+
+/// Runs every block.
+///
+/// # Safety
+/// As for [`run`], with the launch set up.
+unsafe fn blocks(
+    e: *mut Engine,
+    library: &Library,
+    kernel: &Kernel,
+    l: &Launch,
+    exact: &[(String, Range<u64>)],
+) -> Result<(), BoardError> {
+    let [gx, gy, gz] = l.grid.map(u64::from);
+    let (count, blocks) = (gx * gy * gz, Blocks::new(gx * gy * gz, l.order));
+    let shared = kernel.uses_lds.then(|| {
+        let bytes = library.lds_dynamic as usize - library.lds_start as usize + l.lds as usize;
+        (library.lds_start, bytes)
+    });
+    let byte = poison(l.order);
+    for i in 0..count {
+        let linear = blocks.at(i);
+        // SAFETY: state and shared memory belong to the loaded library and to this thread; the kernel's functions take the
+        // argument buffer that was packed for them.
+        unsafe {
+            (*e).note(i);
+            *(*e).state.block = [(linear % gx) as u32, (linear / gx % gy) as u32, (linear / (gx * gy)) as u32];
+            if let Some((start, bytes)) = shared {
+                std::ptr::write_bytes(start, byte, bytes);
+            }
+            if l.sanitise {
+                sanitise::sanitiser().begin_block(linear, exact);
+            }
+            match (kernel.waits, l.sanitise) {
+                (true, _) => lanes::run_block(e, kernel)?,
+                (false, true) => watched_lanes(e, kernel),
+                (false, false) => {
+                    (*e).running = true;
+                    let (list, n) = ((*e).list.as_ptr(), (*e).list.len() as u32);
+                    (kernel.lanes)((*e).packed.as_ptr().cast(), list, n);
+                    (*e).running = false;
                 }
             }
         }
-        Ok(std::mem::take(&mut self.findings))
     }
+    Ok(())
+}
+
+/// Runs the lanes of a kernel that never waits one by one, so that the sanitiser knows which one runs.
+///
+/// # Safety
+/// As for [`blocks`].
+unsafe fn watched_lanes(e: *mut Engine, kernel: &Kernel) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        (*e).lanes.without_stacks();
+        (*e).running = true;
+        let n = (*e).sequence.len();
+        for i in 0..n {
+            (*e).lanes.current = (&(*e).sequence)[i];
+            *(*e).state.thread = (&(*e).list)[i];
+            (kernel.lane)((*e).packed.as_ptr().cast());
+        }
+        (*e).running = false;
+    }
+}
+
+/// Shared memory of a launch, exactly: the library's variables and the dynamic part.
+fn shared_extents(library: &Library, dynamic: u32) -> Vec<(String, Range<u64>)> {
+    let start = library.lds_dynamic as u64;
+    let mut all = library.statics.clone();
+    all.push(("extern __shared__".into(), start..start + u64::from(dynamic)));
+    all
 }

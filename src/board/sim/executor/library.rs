@@ -7,6 +7,7 @@ use super::lanes;
 use crate::board::BoardError;
 use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::CStr;
+use std::ops::Range;
 
 /// Calls the current lane.
 pub type LaneFn = unsafe extern "C" fn(*const u8);
@@ -83,7 +84,11 @@ pub struct Library {
     pub lds_start: *mut u8,
     /// First byte of dynamic shared memory.
     pub lds_dynamic: *mut u8,
-    path: String,
+    pub path: String,
+    /// Addresses of its code and globals.
+    pub image: Range<u64>,
+    /// Static shared variables, where the library still has its symbol table.
+    pub statics: Vec<(String, Range<u64>)>,
     _handle: std::mem::ManuallyDrop<Handle>,
 }
 
@@ -110,13 +115,17 @@ impl Library {
             let state = *state.cast::<State>();
             *state.warp = wave as i32;
             let kernels = kernels(table.cast(), usage.cast());
-            let lds_start = tls_start(state.thread.cast()).unwrap_or(lds_dynamic);
+            let (image, lds_start) = segments(state.thread.cast());
+            let lds_start = if lds_start.is_null() { lds_dynamic } else { lds_start };
+            let statics = shared_variables(path, lds_start as u64);
             Ok(Self {
                 kernels,
                 state,
                 lds_start,
                 lds_dynamic,
                 path: path.into(),
+                image,
+                statics,
                 _handle: std::mem::ManuallyDrop::new(handle),
             })
         }
@@ -201,29 +210,39 @@ fn kind(code: u8, size: u32) -> String {
     }
 }
 
-/// First byte of the calling thread's TLS block of the library that `inside` points into.
-fn tls_start(inside: *const u8) -> Option<*mut u8> {
+/// Static shared variables of a library, from its symbol table, with their addresses.
+fn shared_variables(path: &str, start: u64) -> Vec<(String, Range<u64>)> {
+    use object::{Object, ObjectSymbol, SymbolKind};
+    let Ok(bytes) = std::fs::read(path) else { return Vec::new() };
+    let Ok(file) = object::File::parse(&*bytes) else { return Vec::new() };
+    let variables = file.symbols().filter(|s| s.kind() == SymbolKind::Tls && !s.is_undefined() && s.size() > 0);
+    let range = |s: &object::Symbol| start + s.address()..start + s.address() + s.size();
+    variables.map(|s| (s.name().unwrap_or("shared").to_string(), range(&s))).collect()
+}
+
+/// Addresses of the library that `inside` points into, and the first byte of the calling thread's TLS block of it.
+fn segments(inside: *const u8) -> (Range<u64>, *mut u8) {
     struct Search {
         inside: u64,
-        found: *mut u8,
+        image: Range<u64>,
+        tls: *mut u8,
     }
     unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut libc::c_void) -> i32 {
         // SAFETY: dl_iterate_phdr passes a valid record and our own pointer back.
         unsafe {
             let (info, search) = (&*info, &mut *data.cast::<Search>());
             let headers = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
-            let ours = headers.iter().any(|h| {
-                let start = info.dlpi_addr + h.p_vaddr;
-                h.p_type == libc::PT_LOAD && (start..start + h.p_memsz).contains(&search.inside)
-            });
+            let loaded = headers.iter().filter(|h| h.p_type == libc::PT_LOAD);
+            let end = loaded.map(|h| info.dlpi_addr + h.p_vaddr + h.p_memsz).max().unwrap_or(0);
+            let ours = (info.dlpi_addr..end).contains(&search.inside);
             if ours {
-                search.found = info.dlpi_tls_data.cast();
+                (search.image, search.tls) = (info.dlpi_addr..end, info.dlpi_tls_data.cast());
             }
             i32::from(ours)
         }
     }
-    let mut search = Search { inside: inside as u64, found: std::ptr::null_mut() };
+    let mut search = Search { inside: inside as u64, image: 0..0, tls: std::ptr::null_mut() };
     // SAFETY: the callback only runs during the call, with the pointer to `search`.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    (!search.found.is_null()).then_some(search.found)
+    (search.image, search.tls)
 }

@@ -8,6 +8,7 @@ mod lanes;
 mod launch;
 mod library;
 mod memory;
+mod sanitise;
 mod wave;
 
 use super::wire::{Command, Config, IN_PLACE, MAGIC, Reader, Writer, status};
@@ -54,7 +55,8 @@ struct Executor {
     socket: UnixStream,
     memory: Memory,
     libraries: HashMap<(u64, bool), Library>,
-    engine: &'static mut Engine,
+    engine: *mut Engine,
+    wave: u32,
 }
 
 /// What a batch came to.
@@ -68,9 +70,10 @@ impl Executor {
     fn new(config: Config, socket: UnixStream, files: memory::Files) -> std::io::Result<Self> {
         die_with_parent(&socket)?;
         let memory = Memory::map(&config, files)?;
+        let wave = config.facts.wave;
         let engine = Engine::new(config.facts, memory.status());
         fault::install(config.socket, engine)?;
-        Ok(Self { socket, memory, libraries: HashMap::new(), engine })
+        Ok(Self { socket, memory, libraries: HashMap::new(), engine, wave })
     }
 
     fn serve(mut self) -> std::io::Result<()> {
@@ -105,21 +108,23 @@ impl Executor {
     fn batch(&mut self, request: &[u8]) -> Result<Outcome, BoardError> {
         let mut reader = Reader(request);
         let mut done = Outcome { nanos: 0, launches: 0, findings: Vec::new() };
-        self.engine.begin_batch();
+        // SAFETY: no kernel runs, and the reference ends with the statement.
+        unsafe { (*self.engine).begin_batch() };
         while !reader.0.is_empty() {
             let command = reader.command().ok_or_else(|| BoardError::Lost { why: "the worker sent rubbish".into() })?;
             match command {
                 Command::Protect { address, bytes, open } => self.memory.protect(address, bytes, open)?,
                 Command::Load { module, sanitised, path } => {
                     if let std::collections::hash_map::Entry::Vacant(slot) = self.libraries.entry((module, sanitised)) {
-                        slot.insert(Library::open(&path, self.engine.facts().wave)?);
+                        slot.insert(Library::open(&path, self.wave)?);
                     }
                 }
-                Command::Declare { .. } => {}
+                Command::Declare { address, bytes, extents } => watch().declare(address, bytes, extents),
                 Command::CopyIn { address, bytes, from } => {
                     if from != IN_PLACE {
                         self.memory.copy_in(address, bytes, from)?;
                     }
+                    watch().copied_in(address, bytes);
                 }
                 Command::CopyOut { address, bytes, to } => self.memory.copy_out(address, bytes, to)?,
                 Command::Launch(l) => {
@@ -127,7 +132,8 @@ impl Executor {
                         BoardError::MissingSymbol { library: format!("module {}", l.module), symbol: l.kernel.clone() }
                     })?;
                     let started = Instant::now();
-                    done.findings.push(self.engine.launch(library, &l)?);
+                    // SAFETY: this is the device thread, and nobody holds a reference into the engine.
+                    done.findings.push(unsafe { launch::run(self.engine, library, &l) }?);
                     done.nanos += started.elapsed().as_nanos() as u64;
                     done.launches += 1;
                 }
@@ -147,6 +153,12 @@ impl Outcome {
             w.0.extend(serde_json::to_vec(&self.findings).expect("findings are plain data"));
         }
     }
+}
+
+/// The sanitiser, between launches.
+fn watch() -> &'static mut sanitise::Sanitiser {
+    // SAFETY: this is the device thread, no kernel runs, and the reference ends with the statement.
+    unsafe { sanitise::sanitiser() }
 }
 
 /// Ends the process when the worker is gone: by the kernel where it can, by a thread that watches the socket besides.

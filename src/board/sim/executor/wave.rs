@@ -16,6 +16,7 @@ mod kind {
     pub const XOR: u32 = 3;
     pub const BALLOT: u32 = 4;
     pub const ACTIVE: u32 = 5;
+    pub const SYNC: u32 = 6;
 }
 
 /// Lane that `lane` reads in a shuffle, as HIP defines it.
@@ -74,6 +75,9 @@ impl Engine {
     /// Answers the lanes in `active`, which wait at one site.
     fn fire_site(&mut self, start: usize, slots: &[Slot], active: u64) {
         let live = slots.iter().enumerate().filter(|(_, s)| s.wait != Wait::Done).fold(0u64, |m, (i, _)| m | 1 << i);
+        if self.sanitised && slots.iter().any(|s| s.wait == Wait::Wave && s.kind == kind::SYNC) {
+            self.sanitised_wave_barrier(start / self.lanes.wave);
+        }
         let votes =
             (0..slots.len()).filter(|&i| active >> i & 1 == 1 && slots[i].value != 0).fold(0u64, |m, i| m | 1 << i);
         for i in (0..slots.len()).filter(|&i| active >> i & 1 == 1) {

@@ -1,0 +1,175 @@
+//! The sanitised launch: every access is checked against exact extents and their state, and against a shadow of who else
+//! touched the bytes. Refuses to judge what it saw; accesses outside device memory that are a lane's own are none of its business.
+#![allow(unsafe_code)]
+
+mod access;
+mod order;
+mod places;
+mod region;
+
+pub use access::{atomic, fence, memory, range, read, write};
+pub use order::Order;
+use places::Places;
+use region::Region;
+
+use super::block::Engine;
+use super::library::Library;
+use crate::board::{Extent, FindingKind};
+use std::cell::UnsafeCell;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Everything a sanitised launch needs, reached by the hooks of the instrumented code.
+pub struct Sanitiser {
+    /// Region 0 is the shared memory of the block that runs; the others are declared buffers.
+    regions: Vec<Region>,
+    /// Region that was hit last.
+    last: usize,
+    order: Order,
+    /// A sanitised launch is running.
+    on: bool,
+    /// The library's own image: its globals.
+    image: Range<u64>,
+    library: String,
+    /// Main stack.
+    stack: Range<u64>,
+    places: HashMap<String, Option<Places>>,
+    /// Place of each code address that a finding came from.
+    known: HashMap<u64, String>,
+}
+
+struct Global(UnsafeCell<Option<Sanitiser>>);
+
+// SAFETY: only the executor's one device thread touches it.
+unsafe impl Sync for Global {}
+
+static SANITISER: Global = Global(UnsafeCell::new(None));
+
+/// The sanitiser of this process.
+///
+/// # Safety
+/// Device thread only; the reference must end before anything else asks for one.
+pub unsafe fn sanitiser<'a>() -> &'a mut Sanitiser {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let slot = &mut *SANITISER.0.get();
+        slot.get_or_insert_with(|| Sanitiser {
+            regions: vec![Region::shared()],
+            last: 0,
+            order: Order::default(),
+            on: false,
+            image: 0..0,
+            library: String::new(),
+            stack: main_stack(),
+            places: HashMap::new(),
+            known: HashMap::new(),
+        })
+    }
+}
+
+/// Bounds of the calling thread's stack.
+fn main_stack() -> Range<u64> {
+    // SAFETY: plain queries with out-parameters of the right types; the attributes are destroyed after use.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        let (mut low, mut size) = (std::ptr::null_mut(), 0usize);
+        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
+            return 0..0;
+        }
+        libc::pthread_attr_getstack(&attributes, &mut low, &mut size);
+        libc::pthread_attr_destroy(&mut attributes);
+        low as u64..low as u64 + size as u64
+    }
+}
+
+impl Sanitiser {
+    /// Takes exact extents of a buffer; none forgets it.
+    pub fn declare(&mut self, address: u64, bytes: u64, extents: Vec<Extent>) {
+        self.regions.retain(|r| r.is_shared() || !r.overlaps(address, bytes));
+        self.last = 0;
+        if !extents.is_empty() {
+            self.regions.push(Region::new(address, bytes, extents));
+        }
+    }
+
+    /// Bytes were copied to the device: what was declared uninitialised there is so again.
+    pub fn copied_in(&mut self, address: u64, bytes: u64) {
+        for r in &mut self.regions[1..] {
+            r.copied_in(address, bytes);
+        }
+    }
+
+    /// A plain launch ran: what it wrote is unknown.
+    pub fn unseen_launch(&mut self) {
+        self.regions[1..].iter_mut().for_each(Region::unseen_launch);
+    }
+
+    /// Begins a sanitised launch.
+    pub fn begin(&mut self, library: &Library, wave: u32, shared: Range<u64>) {
+        self.order.wave = wave.into();
+        self.order.begin_launch();
+        if self.order.wrapped() {
+            self.regions.iter_mut().for_each(Region::forget);
+        }
+        self.regions[0].place(shared);
+        self.regions[0].extents.clear();
+        self.regions[1..].iter_mut().for_each(Region::prepare);
+        if self.library != library.path {
+            self.library.clone_from(&library.path);
+            self.image = library.image.clone();
+            self.known.clear();
+        }
+        self.on = true;
+    }
+
+    /// Begins a block: its shared memory holds nothing.
+    pub fn begin_block(&mut self, block: u64, exact: &[(String, Range<u64>)]) {
+        self.order.begin_block(block);
+        self.regions[0].fresh(exact);
+    }
+
+    /// Ends a launch.
+    pub fn end(&mut self) {
+        self.on = false;
+    }
+
+    /// All live lanes of the block passed a barrier.
+    pub fn barrier(&mut self) {
+        self.order.barrier();
+    }
+
+    /// Lanes of a wave passed a wave barrier.
+    pub fn wave_barrier(&mut self, wave: usize) {
+        self.order.wave_barrier(wave);
+    }
+
+    /// `file:line` of the user's source that `pc` belongs to.
+    fn place(&mut self, pc: u64) -> String {
+        if let Some(place) = self.known.get(&pc) {
+            return place.clone();
+        }
+        let library = &self.library;
+        let places = self.places.entry(library.clone()).or_insert_with(|| Places::open(library));
+        let relative = pc.wrapping_sub(self.image.start);
+        // A return address may already belong to the next line.
+        let place =
+            places.as_ref().and_then(|p| p.find(relative.wrapping_sub(1))).unwrap_or_else(|| "unknown line".into());
+        self.known.insert(pc, place.clone());
+        place
+    }
+
+    /// Records a finding of the instruction at `pc`.
+    #[cold]
+    fn report(&mut self, e: &mut Engine, kind: FindingKind, pc: u64, detail: String) {
+        let place = self.place(pc);
+        e.find(kind, &place, || detail);
+    }
+}
+
+impl Engine {
+    /// Tells the sanitiser of a wave barrier.
+    pub fn sanitised_wave_barrier(&self, wave: usize) {
+        // SAFETY: device thread, and no other reference is live.
+        unsafe { sanitiser() }.wave_barrier(wave);
+    }
+}

@@ -1,0 +1,182 @@
+//! One stretch of memory under watch: what may be done with each byte, and who did what to it last.
+//! Refuses to spread: cells are as coarse as the accesses seen so far and become finer when a smaller one comes.
+
+use super::order::Who;
+use crate::board::Extent;
+use std::ops::Range;
+
+/// Bits of a byte's state.
+pub mod state {
+    /// In an extent.
+    pub const KNOWN: u8 = 1;
+    /// May be written.
+    pub const WRITABLE: u8 = 2;
+    /// Holds a defined value.
+    pub const DEFINED: u8 = 4;
+}
+
+/// Last accesses of the bytes of a cell.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Cell {
+    /// Last write or atomic.
+    pub write: Who,
+    /// Last read.
+    pub read: Who,
+    /// Last read by another lane of the block of `read`.
+    pub other: Who,
+    /// A read, or rather an atomic, of another block.
+    pub far: Who,
+}
+
+/// A watched stretch of memory.
+pub struct Region {
+    pub start: u64,
+    pub bytes: u64,
+    pub extents: Vec<Extent>,
+    pub state: Vec<u8>,
+    pub cells: Vec<Cell>,
+    /// log2 of the bytes of a cell.
+    pub shift: u32,
+    shared: bool,
+    prepared: bool,
+    /// Ranges copied to since the state was last brought up to date.
+    copied: Vec<Range<u64>>,
+    /// A plain launch ran since then, before those copies.
+    unseen: bool,
+}
+
+impl Region {
+    /// A buffer.
+    pub fn new(start: u64, bytes: u64, extents: Vec<Extent>) -> Self {
+        Self {
+            start,
+            bytes,
+            extents,
+            state: Vec::new(),
+            cells: Vec::new(),
+            shift: 2,
+            shared: false,
+            prepared: false,
+            copied: Vec::new(),
+            unseen: false,
+        }
+    }
+
+    /// Shared memory, not placed yet.
+    pub fn shared() -> Self {
+        Self { shared: true, ..Self::new(0, 0, Vec::new()) }
+    }
+
+    /// It is shared memory.
+    pub fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// It has bytes in common with a range.
+    pub fn overlaps(&self, address: u64, bytes: u64) -> bool {
+        address < self.start + self.bytes && self.start < address + bytes
+    }
+
+    /// Bytes were copied in.
+    pub fn copied_in(&mut self, address: u64, bytes: u64) {
+        if !self.overlaps(address, bytes) {
+            return;
+        }
+        let start = address.max(self.start) - self.start;
+        let end = (address + bytes).min(self.start + self.bytes) - self.start;
+        let covers = self.extents.iter().all(|e| start <= e.start && e.end <= end);
+        if covers {
+            self.unseen = false;
+            self.copied.clear();
+        }
+        self.copied.push(start..end);
+    }
+
+    /// A launch ran whose writes are not known.
+    pub fn unseen_launch(&mut self) {
+        self.unseen = true;
+        self.copied.clear();
+    }
+
+    /// Brings the state up to date for a sanitised launch.
+    pub fn prepare(&mut self) {
+        if !self.prepared {
+            self.state = vec![0; self.bytes as usize];
+            for e in &self.extents {
+                let bits = state::KNOWN
+                    | if e.writable { state::WRITABLE } else { 0 }
+                    | if e.initialised { state::DEFINED } else { 0 };
+                self.state[clip(e, self.bytes)].fill(bits);
+            }
+            self.cells = vec![Cell::default(); (self.bytes >> self.shift) as usize + 1];
+            self.prepared = true;
+        }
+        if std::mem::take(&mut self.unseen) {
+            for e in self.extents.iter().filter(|e| e.writable) {
+                self.state[clip(e, self.bytes)].iter_mut().for_each(|s| *s |= state::DEFINED);
+            }
+        }
+        for copied in std::mem::take(&mut self.copied) {
+            for e in self.extents.iter().filter(|e| !e.initialised) {
+                let r = clip(e, self.bytes);
+                let (start, end) = (r.start.max(copied.start as usize), r.end.min(copied.end as usize));
+                if start < end {
+                    self.state[start..end].iter_mut().for_each(|s| *s &= !state::DEFINED);
+                }
+            }
+        }
+    }
+
+    /// Puts shared memory where the library has it.
+    pub fn place(&mut self, range: Range<u64>) {
+        let start = range.start & !255;
+        if self.start != start || self.bytes != range.end - start {
+            (self.start, self.bytes, self.shift) = (start, range.end - start, 2);
+            self.state = vec![0; self.bytes as usize];
+            self.cells = vec![Cell::default(); (self.bytes >> self.shift) as usize + 1];
+            self.extents.clear();
+        }
+    }
+
+    /// Shared memory of a new block: writable in these exact ranges, holding nothing.
+    pub fn fresh(&mut self, exact: &[(String, Range<u64>)]) {
+        if self.extents.is_empty() {
+            self.extents = exact
+                .iter()
+                .map(|(name, r)| {
+                    let (start, end) = (r.start - self.start, r.end - self.start);
+                    Extent { name: name.clone(), start, end, writable: true, initialised: false }
+                })
+                .collect();
+        }
+        for i in 0..self.extents.len() {
+            let r = clip(&self.extents[i], self.bytes);
+            self.state[r].fill(state::KNOWN | state::WRITABLE);
+        }
+    }
+
+    /// Forgets every access.
+    pub fn forget(&mut self) {
+        self.cells.fill(Cell::default());
+    }
+
+    /// Makes cells as small as `shift` says; each part keeps the history of the whole.
+    #[cold]
+    pub fn refine(&mut self, shift: u32) {
+        let parts = 1usize << (self.shift - shift);
+        self.cells = self.cells.iter().flat_map(|c| std::iter::repeat_n(*c, parts)).collect();
+        self.shift = shift;
+    }
+
+    /// The extent nearest to an offset.
+    pub fn nearest(&self, offset: u64) -> Option<&Extent> {
+        let distance =
+            |e: &Extent| if offset < e.start { e.start - offset } else { (offset + 1).saturating_sub(e.end) };
+        self.extents.iter().min_by_key(|e| distance(e))
+    }
+}
+
+fn clip(e: &Extent, bytes: u64) -> Range<usize> {
+    e.start.min(bytes) as usize..e.end.min(bytes) as usize
+}
