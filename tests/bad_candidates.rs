@@ -85,8 +85,9 @@ const CAST: &str = "cast/dtype=f32,to=bf16,rows=9,cols=67";
 const STRIDED: &str = "cast/dtype=f32,to=bf16,rows=11,cols=37,layout=strided_in";
 
 const NORM: &str = "rms_norm/dtype=f32,rows=9,cols=100";
-const SILU: &str = "silu_and_mul/dtype=bf16,rows=9,cols=130";
-const ROPE: &str = "rope_from_cache/dtype=f32";
+const SILU: &str = "silu_and_mul/dtype=bf16,rows=9,cols=67";
+const MANY_ROWS: &str = "rms_norm/dtype=f32,rows=600,cols=17";
+const ROPE: &str = "rope_from_cache/dtype=f32,pos_dtype=i32,tokens=11,heads=4,kv_heads=2,head_dim=16,rot=16";
 
 fn cast(candidate: &str) -> Judged {
     run(candidate, CAST, &[])
