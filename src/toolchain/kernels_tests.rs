@@ -133,6 +133,17 @@ fn an_image_is_built_once_and_found_again_by_another_process() {
 }
 
 #[test]
+fn a_cache_behind_a_link_works_on_the_first_use_too() {
+    let place = Place::new();
+    let (real, link) = (place.folder.path().join("real"), place.folder.path().join("link"));
+    std::fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let tools = Toolchain::new(Env::current(), Cache::new(link, place.folder.path().join("spare")));
+    let set = KernelSet::resolve(&tools, &WANTED.map(String::from), None).unwrap();
+    assert!(set.build_host(set.file_of(WANTED[0]).unwrap()).unwrap().path.is_file());
+}
+
+#[test]
 fn a_header_of_the_candidate_folder_is_part_of_the_build() {
     let place = Place::new();
     let header = place.write("value.h", "#define VALUE 1.0f\n");
