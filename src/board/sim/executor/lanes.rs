@@ -240,7 +240,9 @@ impl Engine {
     fn fire_barrier(&mut self, n: usize) -> Result<(), BoardError> {
         let slots = &self.lanes.slots[..n];
         let first = slots.iter().find(|s| s.wait == Wait::Barrier).expect("a lane waits at a barrier");
-        let (id, kind, place) = (first.site().id, first.kind, first.site().place());
+        let (id, kind, site) = (first.site().id, first.kind, first.site);
+        // SAFETY: a constant of the loaded library.
+        let place = || unsafe { &*site }.place();
         let waiting = |s: &Slot| s.wait == Wait::Barrier;
         let elsewhere = slots.iter().find(|s| waiting(s) && s.site().id != id);
         let at = |site: u32| {
@@ -251,7 +253,8 @@ impl Engine {
         if let Some(other) = elsewhere {
             let (here, there) = (at(id), at(other.site().id));
             let why = format!(
-                "divergent barrier in block {block:?}: lanes {here} wait at {place}, lanes {there} at {}",
+                "divergent barrier in block {block:?}: lanes {here} wait at {}, lanes {there} at {}",
+                place(),
                 other.site().place()
             );
             return Err(BoardError::Launch { kernel: self.kernel.clone(), why });
@@ -266,7 +269,7 @@ impl Engine {
         };
         if live < n as u64 {
             let gone = ranges((0..n as u32).filter(|&i| slots[i as usize].wait == Wait::Done));
-            let here = at(id);
+            let (here, place) = (at(id), place());
             self.find(FindingKind::ExitedBeforeBarrier, &place, || {
                 format!(
                     "lanes {gone} of block {block:?} returned before the barrier at {place} that lanes {here} wait at"

@@ -48,52 +48,58 @@ impl Engine {
     }
 
     fn fire_wave(&mut self, start: usize, end: usize, divergent: bool) {
-        let slots: Vec<Slot> = self.lanes.slots[start..end].to_vec();
-        let mut sites: Vec<u32> = slots.iter().filter(|s| s.wait == Wait::Wave).map(|s| s.site().id).collect();
-        sites.sort_unstable();
-        sites.dedup();
-        let at = |site: u32| {
-            let waits = |s: &Slot| s.wait == Wait::Wave && s.site().id == site;
-            slots.iter().enumerate().filter(|(_, s)| waits(s)).fold(0u64, |m, (i, _)| m | 1 << i)
-        };
-        if sites.len() > 1 && !divergent {
-            let place = |site: u32| {
-                slots.iter().find(|s| s.wait == Wait::Wave && s.site().id == site).map(|s| s.site().place())
-            };
-            let (a, b) = (place(sites[0]).unwrap_or_default(), place(sites[1]).unwrap_or_default());
-            let (here, there) = (lanes(at(sites[0])), lanes(at(sites[1])));
-            let number = start / self.lanes.wave;
-            self.find(FindingKind::DivergentWave, &a, || {
-                format!("divergent wave operation in wave {number}: lanes {here} wait at {a}, lanes {there} at {b}")
-            });
+        let (mut waiting, mut live, mut values) = (0u64, 0u64, [0u64; 64]);
+        for (i, s) in self.lanes.slots[start..end].iter().enumerate() {
+            live |= u64::from(s.wait != Wait::Done) << i;
+            if s.wait == Wait::Wave {
+                waiting |= 1 << i;
+                values[i] = s.value;
+            }
         }
-        for site in sites {
-            self.fire_site(start, &slots, at(site));
+        let mut sites = 0;
+        let mut left = waiting;
+        while left != 0 {
+            // The site that comes first in the source fires first.
+            let slots = &self.lanes.slots[start..end];
+            let id = |i: usize| slots[i].site().id;
+            let site = members(left).map(id).min().unwrap_or_default();
+            let active = members(left).filter(|&i| id(i) == site).fold(0u64, |m, i| m | 1 << i);
+            left &= !active;
+            sites += 1;
+            if left != 0 && sites == 1 && !divergent {
+                self.diverges(start, active, left);
+            }
+            self.fire_site(start, active, live, &values);
         }
     }
 
+    #[cold]
+    fn diverges(&mut self, start: usize, here: u64, rest: u64) {
+        let place = |mask: u64| self.lanes.slots[start + mask.trailing_zeros() as usize].site().place();
+        let (a, b, wave) = (place(here), place(rest), start / self.lanes.wave);
+        self.find(FindingKind::DivergentWave, &a, || {
+            let (here, there) = (lanes(here), lanes(rest));
+            format!("divergent wave operation in wave {wave}: lanes {here} wait at {a}, lanes {there} at {b}")
+        });
+    }
+
     /// Answers the lanes in `active`, which wait at one site.
-    fn fire_site(&mut self, start: usize, slots: &[Slot], active: u64) {
-        let live = slots.iter().enumerate().filter(|(_, s)| s.wait != Wait::Done).fold(0u64, |m, (i, _)| m | 1 << i);
-        if self.sanitised && slots.iter().any(|s| s.wait == Wait::Wave && s.kind == kind::SYNC) {
+    fn fire_site(&mut self, start: usize, active: u64, live: u64, values: &[u64; 64]) {
+        let kind = self.lanes.slots[start + active.trailing_zeros() as usize].kind;
+        if kind == kind::SYNC && self.sanitised {
             self.sanitised_wave_barrier(start / self.lanes.wave);
         }
-        let votes =
-            (0..slots.len()).filter(|&i| active >> i & 1 == 1 && slots[i].value != 0).fold(0u64, |m, i| m | 1 << i);
-        for i in (0..slots.len()).filter(|&i| active >> i & 1 == 1) {
-            let s = &slots[i];
-            let value = match s.kind {
-                kind::SHFL..=kind::XOR => self.shuffle(slots, i, active),
+        let votes = members(active).filter(|&i| values[i] != 0).fold(0u64, |m, i| m | 1 << i);
+        for i in members(active) {
+            let s = self.lanes.slots[start + i];
+            let value = match kind {
+                kind::SHFL..=kind::XOR => self.shuffle(&s, i, active, values),
                 kind::BALLOT => votes & s.mask,
                 kind::ACTIVE => active,
                 _ => 0,
             };
             if s.mask != u64::MAX && (s.mask >> i & 1 == 0 || s.mask & live & !active != 0) {
-                let place = s.site().place();
-                let (mask, here) = (s.mask, lanes(active));
-                self.find(FindingKind::DivergentWave, &place, || {
-                    format!("lane {i} gives the mask {mask:#x} at {place}, but lanes {here} are active there")
-                });
+                self.bad_mask(&s, i, active);
             }
             let slot = &mut self.lanes.slots[start + i];
             slot.value = value;
@@ -101,8 +107,15 @@ impl Engine {
         }
     }
 
-    fn shuffle(&mut self, slots: &[Slot], lane: usize, active: u64) -> u64 {
-        let s = &slots[lane];
+    #[cold]
+    fn bad_mask(&mut self, s: &Slot, lane: usize, active: u64) {
+        let (place, mask) = (s.site().place(), s.mask);
+        self.find(FindingKind::DivergentWave, &place, || {
+            format!("lane {lane} gives the mask {mask:#x} at {place}, but lanes {} are active there", lanes(active))
+        });
+    }
+
+    fn shuffle(&mut self, s: &Slot, lane: usize, active: u64, values: &[u64; 64]) -> u64 {
         let wave = self.lanes.wave as i32;
         if s.width <= 0 || s.width > wave || s.width & (s.width - 1) != 0 {
             let (width, place) = (s.width, s.site().place());
@@ -113,19 +126,26 @@ impl Engine {
         }
         let from = source(s.kind, lane as i32, s.arg, s.width);
         match usize::try_from(from).ok().filter(|&f| f < 64 && active >> f & 1 == 1) {
-            Some(f) => slots[f].value,
+            Some(f) => values[f],
             None => {
                 let place = s.site().place();
                 self.find(FindingKind::DivergentWave, &place, || {
-                    format!(
-                        "lane {lane} reads lane {from} at {place}, which is not active there (active: {})",
-                        lanes(active)
-                    )
+                    let active = lanes(active);
+                    format!("lane {lane} reads lane {from} at {place}, which is not active there (active: {active})")
                 });
                 POISON
             }
         }
     }
+}
+
+/// Numbers of the bits that are set.
+fn members(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let i = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (i < 64).then_some(i)
+    })
 }
 
 fn lanes(mask: u64) -> String {

@@ -20,7 +20,7 @@ impl Places {
             let (Some(file), Some(line)) = (location.file, location.line) else { continue };
             let name = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
             let text = format!("{name}:{line}");
-            if !file.contains("/assay/") && !file.contains("/hip/") && !file.contains("/c++/") {
+            if !["/sim/assay/", "/sim/hip/", "/c++/"].iter().any(|ours| file.contains(ours)) {
                 return Some(text);
             }
             first.get_or_insert(text);
