@@ -85,8 +85,9 @@ const CAST: &str = "cast/dtype=f32,to=bf16,rows=9,cols=67";
 const STRIDED: &str = "cast/dtype=f32,to=bf16,rows=11,cols=37,layout=strided_in";
 
 const NORM: &str = "rms_norm/dtype=f32,rows=9,cols=100";
+const MANY_ROWS: &str = "rms_norm/dtype=f32,rows=601,cols=3";
 const SILU: &str = "silu_and_mul/dtype=bf16,rows=9,cols=130";
-const ROPE: &str = "rope_from_cache/dtype=f32";
+const ROPE: &str = "rope_from_cache/dtype=f32,tokens=11,heads=4,kv_heads=2,head_dim=16,rot=16";
 
 fn cast(candidate: &str) -> Judged {
     run(candidate, CAST, &[])
@@ -219,7 +220,8 @@ fn shared_memory_reused_without_a_barrier_is_a_race() {
 fn uninitialised_shared_memory_is_named_and_changes_the_result() {
     let judged = run("uninitialised_lds", NORM, &[]);
     judged.fails_by("memory");
-    judged.fails_by("repeat");
+    // The simulator poisons shared memory with another byte for each order of threads.
+    judged.fails_by("schedule");
 }
 
 #[test]
