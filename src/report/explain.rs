@@ -29,6 +29,7 @@ pub fn explain_record(board: &BoardInfo, record: &CaseRecord) -> ExplainDoc {
         findings: record.findings.clone(),
         output: None,
         elements: Vec::new(),
+        worst: None,
         lane: None,
         resembles: Vec::new(),
         repro: record.repro.clone(),
@@ -68,6 +69,7 @@ pub fn explain_case(
     doc.resembles = side.hints();
     if let Some(index) = worst {
         doc.elements = side.around(index);
+        doc.worst = Some(index as u64);
         doc.lane = lane(&plan, board, arg, spec, index);
     }
     doc
@@ -188,7 +190,13 @@ pub fn explain_text(doc: &ExplainDoc) -> String {
         let _ = writeln!(out, "\n{output}: board, reference tier, oracle (before the output rounding)");
     }
     for e in &doc.elements {
-        let mark = if e.differs { "*" } else { " " };
+        let mark = if Some(e.index) == doc.worst {
+            ">"
+        } else if e.differs {
+            "*"
+        } else {
+            " "
+        };
         let _ = writeln!(
             out,
             "{mark} {:>9} [{}, {}]  got {:<26} want {:<26} oracle {}",

@@ -238,8 +238,8 @@ pub fn verdict_line(report: &Report) -> String {
 pub fn summary(report: &Report, terminal: bool) -> String {
     let mut out = String::new();
     let b = &report.board;
-    let simulated = if b.simulated { ", simulated" } else { "" };
-    let _ = writeln!(out, "board {} ({}, {}, wave {}{simulated})", b.id, b.name, b.arch, b.wave);
+    let simulated = if b.simulated { " (simulated)" } else { "" };
+    let _ = writeln!(out, "board {}{simulated}: {}, {}, wave {}", b.id, b.name, b.arch, b.wave);
     out.push_str(&not_passed(report));
     out.push('\n');
     match terminal {
