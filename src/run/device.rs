@@ -72,7 +72,7 @@ impl Device {
                             e.1,
                             BoardError::Fault { .. } | BoardError::Lost { .. } | BoardError::Deadline { .. }
                         );
-                        Done { result: Err(refusal(e.0, &e.1)), lost: real && replaced }
+                        Done { result: Err(refusal(e.0, &e.1, bench)), lost: real && replaced }
                     }
                 }
             }
@@ -89,8 +89,12 @@ enum Step {
     Run,
 }
 
-fn refusal(step: Step, error: &BoardError) -> Refusal {
+fn refusal(step: Step, error: &BoardError, bench: &Bench) -> Refusal {
     match (step, error) {
+        (_, BoardError::Deadline { state, .. }) => {
+            let limit = bench.options.timeout.as_millis();
+            Refusal::error(format!("no completion within {limit} ms (--timeout); {state}"))
+        }
         (_, BoardError::OutOfMemory { .. }) => Refusal::not_run(error.to_string()),
         (Step::Alloc, BoardError::Refused { .. }) => Refusal::not_run(format!("no memory of that kind: {error}")),
         (Step::Seal, BoardError::Refused { .. }) => {
