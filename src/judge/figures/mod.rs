@@ -173,7 +173,10 @@ impl<'a> Input<'a> {
     }
 
     fn span_of<E: Elem, const G: usize>(&self, span: &Span, device: &[u8], first: usize) -> Partial {
-        fast::span::<E, G>(self, span, device, first).unwrap_or_else(|| slow::span::<E, G>(self, span, device, first))
+        // A canary's probe: no vector to fill.
+        let tiny = device.len() < vector::LANES * E::SIZE;
+        let fast = if tiny { None } else { fast::span::<E, G>(self, span, device, first) };
+        fast.unwrap_or_else(|| slow::span::<E, G>(self, span, device, first))
     }
 
     /// Judges chunk `i` of the device's own bytes.
