@@ -14,6 +14,7 @@ mod bytemap;
 mod device;
 mod dump;
 mod error;
+mod exchange;
 mod job;
 pub mod journal;
 mod judging;
