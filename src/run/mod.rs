@@ -11,6 +11,7 @@
 
 mod boards;
 mod bytemap;
+mod crew;
 mod device;
 mod dump;
 mod error;
