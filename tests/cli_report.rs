@@ -6,6 +6,9 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 
+/// Verdict and reason of a case.
+type Case = (Verdict, Option<&'static str>);
+
 fn assay(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_assay")).args(args).output().expect("the binary runs")
 }
@@ -81,7 +84,7 @@ fn record(index: u64, id: &str, verdict: Verdict, reason: Option<&str>) -> CaseR
 }
 
 /// Writes a journal of one case per verdict.
-fn journal(folder: &Path, verdicts: &[(Verdict, Option<&str>)], board_failed: bool) -> String {
+fn journal(folder: &Path, verdicts: &[Case], board_failed: bool) -> String {
     let ids: Vec<String> = (0..verdicts.len()).map(|i| format!("cast/rows={i}")).collect();
     let names: Vec<&str> = ids.iter().map(String::as_str).collect();
     let mut lines = vec![Line::Header(Box::new(header(&names)))];
@@ -102,7 +105,7 @@ fn rendered(file: &str, format: &str) -> (String, i32) {
     (String::from_utf8(out.stdout).unwrap(), out.status.code().unwrap())
 }
 
-const MIXED: &[(Verdict, Option<&str>)] = &[
+const MIXED: &[Case] = &[
     (Verdict::Pass, None),
     (Verdict::Fail, Some("ulp on out, \"quoted\"\nsecond line")),
     (Verdict::Error, Some("blind gate")),
@@ -114,7 +117,7 @@ const MIXED: &[(Verdict, Option<&str>)] = &[
 #[test]
 fn exit_codes_follow_the_documented_order() {
     use Verdict::*;
-    let table: &[(&[(Verdict, Option<&str>)], bool, u8, &str)] = &[
+    let table: &[(&[Case], bool, u8, &str)] = &[
         (&[(Pass, None)], false, 0, "PASS"),
         (&[(Pass, None), (NotApplicable, Some("no unit"))], false, 0, "PASS"),
         (&[(Pass, None), (Known, Some("waived"))], false, 0, "PASS"),
@@ -166,16 +169,16 @@ fn every_format_tells_the_same_verdict_counts_and_exit_code() {
 }
 
 #[test]
-fn junit_counts_equal_the_reports() {
+fn a_required_case_that_did_not_run_is_an_error_in_junit_and_never_a_skip() {
     let folder = tempfile::tempdir().unwrap();
     let file = journal(folder.path(), MIXED, false);
     let (xml, code) = rendered(&file, "junit");
     assert_eq!(code, 1);
-    assert!(xml.contains(r#"tests="6" failures="1" errors="1""#), "{xml}");
+    assert!(xml.contains(r#"tests="6" skipped="1" failures="1" errors="2""#), "{xml}");
     assert_eq!(xml.matches("<testcase ").count(), 6);
     assert_eq!(xml.matches("<failure ").count(), 1);
-    assert_eq!(xml.matches("<error ").count(), 1);
-    assert_eq!(xml.matches("<skipped ").count(), 2);
+    assert_eq!(xml.matches("<error ").count(), 2);
+    assert_eq!(xml.matches("<skipped ").count(), 1);
     for (name, value) in [("verdict", "FAIL"), ("exit_code", "1"), ("planned", "6"), ("pass", "2"), ("not_run", "1")] {
         assert!(xml.contains(&format!(r#"<property name="{name}" value="{value}"/>"#)), "{name}: {xml}");
     }

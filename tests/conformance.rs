@@ -21,8 +21,8 @@ fn main() -> ExitCode {
     };
     let board = std::env::var(BOARD).unwrap_or_else(|_| "sim:gfx1151".to_string());
     let trial = |case: Case| {
-        let board = board.clone();
-        Trial::ignorable_test(case.id.clone(), move || judge(&case, &board)).with_kind(case.op)
+        let (board, op) = (board.clone(), case.op.clone());
+        Trial::ignorable_test(case.id.clone(), move || judge(&case, &board)).with_kind(op)
     };
     let trials = cases.into_iter().map(trial).collect();
     libtest_mimic::run(&args, trials).exit_code()

@@ -153,3 +153,35 @@ fn a_limit_of_the_file_size_stops_the_run_and_keeps_what_is_written() {
     assert_eq!(outcome.counts.pass, 500);
     assert!(resumed.records.len() == 500);
 }
+
+#[test]
+fn kill_9_of_the_executor_costs_the_case_that_it_ran() {
+    let dir = tempfile::tempdir().unwrap();
+    let kernels = dir.path().join("kernels");
+    std::fs::create_dir(&kernels).unwrap();
+    let candidates = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/candidates");
+    for name in ["common.h", "never_ends.hip"] {
+        std::fs::copy(candidates.join(name), kernels.join(name)).unwrap();
+    }
+    let out = dir.path().join("out");
+    let mut run = Command::new(env!("CARGO_BIN_EXE_assay"))
+        .args(["run", "--board", "sim:gfx1151", "--jobs", "1", "--timeout", "60s", "--out"])
+        .arg(&out)
+        .arg("--kernels")
+        .arg(&kernels)
+        .args(["--case", "cast/dtype=f32,to=bf16,rows=9,cols=67", "--case", "cast/dtype=bf16,to=f32,rows=9,cols=67"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !journal::read(&out).is_ok_and(|j| !j.started.is_empty()) {
+        assert!(Instant::now() < until, "the case never began");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let executors: Vec<u32> = children(run.id()).into_iter().flat_map(children).collect();
+    assert_eq!(executors.len(), 1);
+    signal(executors[0], Signal::KILL);
+    assert_eq!(run.wait().unwrap().code(), Some(3));
+    let journal = journal::read(&out).unwrap();
+    assert!(reason(only(&journal, 0, Verdict::Error)).contains("device lost"));
+}

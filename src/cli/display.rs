@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 /// How long piped output may stay silent.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
+/// Failures shown while the run goes on; the summary shows all.
+const SHOWN: u64 = 20;
+
 /// Subscribes to the events of a run.
 pub(super) struct Display<'a> {
     console: &'a mut Console,
@@ -71,10 +74,20 @@ impl<'a> Display<'a> {
             Verdict::NotRun | Verdict::UnexpectedPass | Verdict::Reference => {}
             Verdict::Fail | Verdict::Error => {
                 self.bad += 1;
+                if self.bad > SHOWN {
+                    return self.count();
+                }
                 let reason = case.reason.and_then(|r| r.lines().next()).unwrap_or_default();
                 self.say(&format!("{} {}: {reason}", verdict_word(case.verdict), case.id));
             }
         }
+        if self.bad == SHOWN {
+            self.say("more of them are in the summary");
+        }
+        self.count();
+    }
+
+    fn count(&self) {
         if let Some(bar) = &self.bar {
             bar.set_position(self.done);
             bar.set_message(format!("{} pass, {} fail or error", self.pass, self.bad));

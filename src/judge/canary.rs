@@ -132,7 +132,7 @@ impl<'a> Rounded<'a> {
 
     /// First element whose magnitude exceeds `times` its tolerance; whole chunks are ruled out by their score.
     fn find(&self, times: f64) -> Option<usize> {
-        let hopeful = self.partials.iter().enumerate().filter(|(_, p)| !(p.score <= times));
+        let hopeful = self.partials.iter().enumerate().filter(|(_, p)| p.score.is_nan() || p.score > times);
         hopeful.flat_map(|(c, _)| self.elements(c)).find(|&i| self.stands_out(i, times))
     }
 
@@ -254,8 +254,8 @@ impl<'a> Rounded<'a> {
 
     /// A part of the output is refused by a bar that asks something of every element: then so is the whole.
     fn refuses(&self, part: &Partial) -> bool {
-        let ulp = self.limits.ulp.is_some_and(|limit| !(part.ulp <= limit));
+        let within = self.limits.ulp.is_none_or(|limit| part.ulp <= limit);
         let path = self.out.spec.path && part.unexplained.count > 0;
-        part.class.count > 0 || part.bound.count > 0 || part.exact.count > 0 || ulp || path
+        part.class.count > 0 || part.bound.count > 0 || part.exact.count > 0 || !within || path
     }
 }

@@ -93,7 +93,7 @@ fn check(out: &Output) -> Result<(), JudgeError> {
     }
     if n > 0 {
         let row_len = out.spec.row_len;
-        if row_len == 0 || n % row_len != 0 {
+        if row_len == 0 || !n.is_multiple_of(row_len) {
             return Err(JudgeError::Columns { on: out.name.into(), column: "row_len", got: row_len, want: n });
         }
         if !out.spec.skipped_rows.is_empty() {

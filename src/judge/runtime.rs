@@ -51,7 +51,7 @@ pub struct Run {
 pub struct ByteMap<'a> {
     /// Argument's name.
     pub name: &'a str,
-    /// First byte of the buffer; reported offsets count from here, negative ones as a wrapped guard (see the note).
+    /// First byte of the buffer; reported offsets are distances from here, and the note gives the sign.
     pub start: usize,
     /// Guard bytes.
     pub guards: Vec<Range<usize>>,

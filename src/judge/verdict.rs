@@ -131,7 +131,8 @@ pub fn complete(c: &Counts) -> bool {
 #[must_use]
 pub fn run(f: &RunFacts) -> (Verdict, ExitCode) {
     let c = &f.counts;
-    if f.defect || !(f.usage || complete(c)) {
+    let lost = !complete(c) && !f.usage;
+    if f.defect || lost {
         return (Verdict::Error, ExitCode::Defect);
     }
     if f.usage {

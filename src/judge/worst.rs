@@ -62,8 +62,9 @@ fn search(input: &Input, partials: &[Partial], bar: &str, row: Option<u64>) -> u
 fn measure(input: &Input, bar: &str, i: usize) -> f64 {
     let d = figures::get(input.dtype, input.device, i);
     let o = nearest(input, i);
-    let rounded = figures::round(input.dtype, o);
-    if !rounded.is_finite() {
+    // Where the oracle is no finite result there is no difference to rank.
+    let finite = o.abs() <= input.dtype.float().map_or(0.0, |f| f.max);
+    if !finite {
         return 0.0;
     }
     let error = match bar {
@@ -73,7 +74,7 @@ fn measure(input: &Input, bar: &str, i: usize) -> f64 {
             ((d - o).abs() - input.consts.slack_b * input.bound[i] - input.consts.slack_m * m)
                 / figures::ulp(input.dtype, o)
         }
-        "bias" => (d - rounded).abs() / figures::ulp(input.dtype, o),
+        "bias" => (d - figures::round(input.dtype, o)).abs() / figures::ulp(input.dtype, o),
         _ => (d - o).abs(),
     };
     if error.is_nan() { f64::INFINITY } else { error }

@@ -140,6 +140,8 @@ pub struct ExplainDoc {
     pub output: Option<String>,
     /// Elements around the worst one; empty when only a journal was read.
     pub elements: Vec<Element>,
+    /// Index of the worst element among them.
+    pub worst: Option<u64>,
     /// Which thread owns the worst element, if one thread owns one element.
     pub lane: Option<String>,
     /// Known faults that the output resembles, best first.

@@ -29,6 +29,7 @@ pub fn explain_record(board: &BoardInfo, record: &CaseRecord) -> ExplainDoc {
         findings: record.findings.clone(),
         output: None,
         elements: Vec::new(),
+        worst: None,
         lane: None,
         resembles: Vec::new(),
         repro: record.repro.clone(),
@@ -59,6 +60,7 @@ pub fn explain_case(
     let path = op.paths(&case.params).first().copied().unwrap_or("declared");
     let oracle = op.oracle(&case.params, &plan, &inputs, path);
     let (Some(want), Some(oracle)) = (reference.get(at), oracle.get(at)) else { return doc };
+    let got = &without_skipped(got, want, spec, arg.view.dtype.size());
     let side = Side { dtype: arg.view.dtype, got, want, oracle, row_len: spec.row_len.max(1) };
     // Only bars over elements give an element's index; byte bars give a byte offset.
     let by_element = |index: u64| usize::try_from(index).ok().filter(|i| *i < arg.view.len());
@@ -67,6 +69,7 @@ pub fn explain_case(
     doc.resembles = side.hints();
     if let Some(index) = worst {
         doc.elements = side.around(index);
+        doc.worst = Some(index as u64);
         doc.lane = lane(&plan, board, arg, spec, index);
     }
     doc
@@ -77,6 +80,18 @@ fn input(arg: &Arg, case: &Case) -> Vec<u8> {
         Some(fill) => generate(fill, arg.view.dtype, &arg.view.shape, Key::new(case.seed, &case.id, arg.name)),
         None => Vec::new(),
     }
+}
+
+/// The board's bytes with the reference's in rows that the op must not write: they hold background, which is no difference.
+fn without_skipped(got: &[u8], want: &[u8], spec: &OutputSpec, size: usize) -> Vec<u8> {
+    let mut out = got.to_vec();
+    let row = spec.row_len.max(1) * size;
+    for (i, (mine, right)) in out.chunks_mut(row).zip(want.chunks(row)).enumerate() {
+        if spec.skipped_rows.get(i).copied().unwrap_or(false) && mine.len() == right.len() {
+            mine.copy_from_slice(right);
+        }
+    }
+    out
 }
 
 /// One output from three sides.
@@ -175,7 +190,13 @@ pub fn explain_text(doc: &ExplainDoc) -> String {
         let _ = writeln!(out, "\n{output}: board, reference tier, oracle (before the output rounding)");
     }
     for e in &doc.elements {
-        let mark = if e.differs { "*" } else { " " };
+        let mark = if Some(e.index) == doc.worst {
+            ">"
+        } else if e.differs {
+            "*"
+        } else {
+            " "
+        };
         let _ = writeln!(
             out,
             "{mark} {:>9} [{}, {}]  got {:<26} want {:<26} oracle {}",

@@ -1,6 +1,7 @@
 //! The report as JUnit XML: one test suite per op.
 //!
-//! FAIL is a failure, ERROR an error; everything that did not run, or is no device PASS, is skipped with its verdict as the type.
+//! FAIL is a failure; ERROR, and whatever was required and is no device PASS (NOT-RUN, REFERENCE), is an error with its verdict as the
+//! type, since most readers take a skip for green. Only what is not required (not applicable, KNOWN) is skipped.
 //! Verdict, exit code and every count stand in the properties of the first suite, for readers that gate on the file alone.
 
 use super::text::{failure, short_counts, verdict_word};
@@ -72,8 +73,8 @@ fn test_case(case: &CaseReport) -> TestCase {
     let mut status = match case.verdict {
         Verdict::Pass | Verdict::UnexpectedPass => TestCaseStatus::success(),
         Verdict::Fail => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        Verdict::Error => TestCaseStatus::non_success(NonSuccessKind::Error),
-        Verdict::NotRun | Verdict::NotApplicable | Verdict::Known | Verdict::Reference => TestCaseStatus::skipped(),
+        Verdict::Error | Verdict::NotRun | Verdict::Reference => TestCaseStatus::non_success(NonSuccessKind::Error),
+        Verdict::NotApplicable | Verdict::Known => TestCaseStatus::skipped(),
     };
     if !matches!(case.verdict, Verdict::Pass | Verdict::UnexpectedPass) {
         status.set_type(verdict_word(case.verdict));

@@ -82,11 +82,17 @@ pub(super) fn figure(x: Option<f64>) -> String {
     }
 }
 
+/// Columns below which the table is left as wide as its contents.
+const NARROWEST: u16 = 72;
+
 /// The summary as a table with borders, as wide as the terminal at most.
 fn table(report: &Report) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::UTF8_FULL_CONDENSED);
-    table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+    // A terminal that does not know its width says 0; squeezed columns are worse than wrapped lines.
+    if table.width().is_some_and(|w| w >= NARROWEST) {
+        table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+    }
     table.set_header(HEADINGS);
     for row in op_rows(report) {
         table.add_row(row);
@@ -238,8 +244,8 @@ pub fn verdict_line(report: &Report) -> String {
 pub fn summary(report: &Report, terminal: bool) -> String {
     let mut out = String::new();
     let b = &report.board;
-    let simulated = if b.simulated { ", simulated" } else { "" };
-    let _ = writeln!(out, "board {} ({}, {}, wave {}{simulated})", b.id, b.name, b.arch, b.wave);
+    let simulated = if b.simulated { " (simulated)" } else { "" };
+    let _ = writeln!(out, "board {}{simulated}: {}, {}, wave {}", b.id, b.name, b.arch, b.wave);
     out.push_str(&not_passed(report));
     out.push('\n');
     match terminal {

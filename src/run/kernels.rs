@@ -5,6 +5,7 @@ use super::{Event, Options, RunError, boards::Named};
 use crate::ops;
 use crate::record::Provenance;
 use crate::suite::Case;
+use crate::toolchain::find::Stamp;
 use crate::toolchain::{self, BuildError, KernelSet, Toolchain};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -29,11 +30,11 @@ pub fn build(
     cases: &[Case],
     on_event: &mut dyn FnMut(Event),
 ) -> Result<Kernels, RunError> {
-    let mut provenance = provenance(options);
+    let tools = Toolchain::open(&options.out);
+    let mut provenance = provenance(options, tools.cache().root());
     if let Named::Mock(_) = named {
         return Ok(Kernels { images: BTreeMap::new(), provenance, warning: None });
     }
-    let tools = Toolchain::open(&options.out);
     let failed = |e: BuildError| RunError::Kernels(e.to_string());
     let every: Vec<String> = ops::REGISTRY.iter().flat_map(|op| op.kernels()).map(|k| k.symbol).collect();
     let set = KernelSet::resolve(&tools, &every, options.kernels.as_deref()).map_err(failed)?;
@@ -61,7 +62,7 @@ fn launched(cases: &[Case]) -> BTreeSet<String> {
 }
 
 /// Tree, binary and machine.
-fn provenance(options: &Options) -> Provenance {
+fn provenance(options: &Options, cache: &Path) -> Provenance {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu = cpu.lines().find_map(|l| l.strip_prefix("model name")).map(|l| l.trim_start_matches([' ', '\t', ':']));
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
@@ -76,8 +77,30 @@ fn provenance(options: &Options) -> Provenance {
     Provenance {
         tree: toolchain::built_from().to_string(),
         dirty: toolchain::built_dirty(),
-        binary: toolchain::sha256_file(&options.exe).unwrap_or_else(|_| "unknown".to_string()),
+        binary: own_hash(&options.exe, cache).unwrap_or_else(|| "unknown".to_string()),
         environment,
         ..Provenance::default()
     }
+}
+
+/// sha256 of the assay binary, remembered by its path, size and time of modification: hashing it takes longer than a small run.
+fn own_hash(exe: &Path, cache: &Path) -> Option<String> {
+    let stamp = Stamp::of(exe).ok()?;
+    let key = toolchain::hex(format!("{}|{}|{}", stamp.path.display(), stamp.size, stamp.mtime).as_bytes());
+    let memo = cache.join("id").join(format!("assay-{key}"));
+    let known =
+        std::fs::read_to_string(&memo).ok().filter(|h| h.len() == 64 && h.bytes().all(|b| b.is_ascii_hexdigit()));
+    if known.is_some() {
+        return known;
+    }
+    let hash = toolchain::sha256_file(exe).ok()?;
+    // Written whole or not at all; where that fails only the time is lost.
+    let written = memo.parent().map(|folder| {
+        std::fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        std::io::Write::write_all(&mut file, hash.as_bytes())?;
+        file.persist(&memo).map(drop).map_err(std::io::Error::from)
+    });
+    drop(written);
+    Some(hash)
 }

@@ -162,13 +162,13 @@ fn outputs(job: &Job, act: Act) -> Ran {
 fn scatter_written(job: &Job, i: usize, reference: &[u8], buffer: &mut [u8]) {
     let view = &job.plan.args[i].view;
     let ranges = &job.written[i];
-    if ranges.iter().map(|r| r.len()).sum::<usize>() == reference.len() {
+    if ranges.iter().map(|r| r.bytes.len()).sum::<usize>() == reference.len() {
         return view.scatter(reference, buffer);
     }
     let mut whole = buffer.to_vec();
     view.scatter(reference, &mut whole);
     for r in ranges {
-        buffer[r.clone()].copy_from_slice(&whole[r.clone()]);
+        buffer[r.bytes.clone()].copy_from_slice(&whole[r.bytes.clone()]);
     }
 }
 

@@ -10,9 +10,12 @@
 //! `report.json` and `junit.xml` of the run before it into `previous/` and starts afresh; a resume goes on in place.
 
 mod boards;
+mod bytemap;
+mod crew;
 mod device;
 mod dump;
 mod error;
+mod exchange;
 mod job;
 pub mod journal;
 mod judging;
@@ -30,6 +33,7 @@ pub mod worker;
 pub use error::RunError;
 pub use options::{DEFAULT_SEED, Options};
 
+use crate::judge::verdict::complete;
 use crate::record::{CaseRecord, Counts, Line, RunHeader, Verdict};
 use crate::suite::Case;
 use journal::{Journal, JournalError};
@@ -66,7 +70,7 @@ pub enum Event<'a> {
     CaseDone(CaseDone<'a>),
     /// A finding about the run itself; also in the journal.
     Note {
-        /// `exit_hang`, `worker_died`, `wedged`, `resumed`, `write_failed`, `interrupted`.
+        /// `exit_hang`, `worker_died`, `wedged`, `resumed`, `interrupted`, `cache` (the build cache cannot be written).
         kind: &'a str,
         /// One sentence.
         text: &'a str,
@@ -130,12 +134,18 @@ pub fn run(options: &Options, mut cases: Vec<Case>, on_event: &mut dyn FnMut(Eve
     let built = kernels::build(&named, options, &cases, on_event)?;
     let header = plan::header(options, &cases, named.info(&options.board), built.provenance);
     let before = resumed(options, &header, &journal_path)?;
-    let (writer, ledger) = match &before {
+    let (mut writer, ledger) = match &before {
         Some(journal) => (reopen(journal, &journal_path)?, known(journal, cases.len())),
         None => (start(&folder, &header, options)?, Ledger::new(cases.len(), std::iter::empty())),
     };
     let done = (cases.len() - ledger.left()) as u64;
     on_event(Event::Planned { header: &header, done });
+    if let Some(text) = &built.warning {
+        let line = Line::Note { kind: "cache".to_string(), text: text.clone() };
+        let failed = |source| RunError::Folder { path: journal_path.clone(), source };
+        writer.append(&protocol::line(&line).unwrap_or_default()).map_err(failed)?;
+        on_event(Event::Note { kind: "cache", text });
+    }
     let setup = protocol::Setup { options: options.clone(), kernels: built.images };
     let setup = protocol::line(&protocol::Hand::Setup(&setup)).unwrap_or_default();
     let jobs = jobs(options);
@@ -228,5 +238,5 @@ fn start(folder: &OutFolder, header: &RunHeader, options: &Options) -> Result<Wr
 /// Planned = sum of all verdicts, checked at the end of each run.
 fn balanced(c: &Counts) -> Result<(), RunError> {
     let judged = c.pass + c.fail + c.error + c.not_run + c.not_applicable + c.known + c.unexpected_pass + c.reference;
-    if judged == c.planned { Ok(()) } else { Err(RunError::Unbalanced { planned: c.planned, judged }) }
+    if complete(c) { Ok(()) } else { Err(RunError::Unbalanced { planned: c.planned, judged }) }
 }

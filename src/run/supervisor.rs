@@ -4,6 +4,7 @@
 //! told whether the one being judged or the one being prepared is to blame, all of them are handed out again to a *careful* worker,
 //! which gets one case at a time.
 
+use super::crew::{Stage, Stop, Worker, charged};
 use super::ledger::Ledger;
 use super::out::Writer;
 use super::plan::unjudged;
@@ -26,49 +27,6 @@ const TICK: Duration = Duration::from_millis(50);
 /// Deaths without a verdict between them, and failed probes, that make a board wedged.
 const DEATHS: u32 = 3;
 const PROBES: u32 = 2;
-
-/// Why no more cases are handed out.
-#[derive(Clone, Debug, PartialEq)]
-enum Stop {
-    Interrupted,
-    Time,
-    FailFast,
-    Wedged(String),
-}
-
-impl Stop {
-    fn reason(&self) -> String {
-        match self {
-            Self::Interrupted => "interrupted".to_string(),
-            Self::Time => "time: --max-time was over".to_string(),
-            Self::FailFast => "an earlier case failed (--fail-fast)".to_string(),
-            Self::Wedged(why) => format!("board wedged: {why}"),
-        }
-    }
-}
-
-/// How far a case is that a worker has.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Stage {
-    Assigned,
-    OnBoard(Instant),
-    Judged,
-}
-
-struct Worker {
-    name: u64,
-    process: Process,
-    /// Cases in the order in which they were assigned.
-    cases: Vec<(usize, Stage)>,
-    ready: bool,
-    careful: bool,
-    /// Said `retire` or `bye`: its end is no death.
-    leaving: Option<Instant>,
-    closed: Option<Instant>,
-    heard: Instant,
-    /// Why we killed it.
-    killed: Option<String>,
-}
 
 /// The supervisor of one run.
 pub struct Supervisor<'a> {
@@ -437,7 +395,7 @@ impl<'a> Supervisor<'a> {
             how = format!("the worker was stopped: {why}");
         }
         let said = if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
-        let charged = charged(&worker.cases, worker.careful);
+        let charged = charged(&worker.cases);
         let rest: Vec<usize> = open.iter().copied().filter(|c| charged.is_none_or(|(g, _)| g != *c)).collect();
         self.ledger.hand_back(&rest);
         self.careful = true;
@@ -507,18 +465,5 @@ impl<'a> Supervisor<'a> {
             defect: self.defect,
             counts: self.ledger.counts(),
         })
-    }
-}
-
-/// The case to charge with a death, and what it was at.
-fn charged(cases: &[(usize, Stage)], careful: bool) -> Option<(usize, &'static str)> {
-    if let Some((case, _)) = cases.iter().find(|(_, s)| matches!(s, Stage::OnBoard(_))) {
-        return Some((*case, "ran on the board"));
-    }
-    let (case, stage) = cases.first()?;
-    let alone = careful || cases.len() == 1 || cases.iter().all(|(_, s)| *s == Stage::Assigned);
-    match stage {
-        Stage::Judged => alone.then_some((*case, "was judged")),
-        _ => alone.then_some((*case, "was prepared")),
     }
 }

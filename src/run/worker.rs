@@ -4,6 +4,7 @@
 //! supervisor is gone.
 
 use super::device::{Device, Done};
+use super::exchange::Exchange;
 use super::job::{self, Bench, Job, Refusal, ms};
 use super::protocol::{self, Order, Setup};
 use super::{DEFECT, boards, judging};
@@ -14,24 +15,39 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Cases prepared and not yet judged, at most.
+/// Cases prepared and not yet judged, at most: `SMALL` while their regions are small, for then waking a thread costs more than a case;
+/// one at a time when they are large, for the memory.
 const AHEAD: usize = 2;
-/// Cases with a larger region are prepared one at a time, for the memory.
+const SMALL: usize = 8;
+const SMALL_BYTES: usize = 256 << 10;
 const LARGE: usize = 32 << 20;
 
 /// The pipe to the supervisor. Whoever cannot write to it has no supervisor any more.
-struct Pipe(Mutex<File>);
+struct Pipe(Mutex<(File, Vec<u8>)>);
 
 impl Pipe {
+    /// Lines that go out with the next ones, or at the next flush.
+    fn queue(&self, lines: &[u8]) {
+        let Ok(mut pipe) = self.0.lock() else { die() };
+        pipe.1.extend_from_slice(lines);
+    }
+
     fn send(&self, lines: &[u8]) {
-        let Ok(mut file) = self.0.lock() else { die() };
-        if file.write_all(lines).is_err() {
+        let Ok(mut pipe) = self.0.lock() else { die() };
+        let (file, queued) = &mut *pipe;
+        queued.extend_from_slice(lines);
+        if file.write_all(queued).is_err() {
             die();
         }
+        queued.clear();
+    }
+
+    fn flush(&self) {
+        self.send(b"");
     }
 }
 
@@ -45,7 +61,7 @@ fn die() -> ! {
 /// Runs the worker to its end; what the hidden subcommand `__worker` calls. The result is the process's exit code.
 pub fn main() -> u8 {
     let pipe = match private_pipe() {
-        Ok(pipe) => Arc::new(Pipe(Mutex::new(pipe))),
+        Ok(pipe) => Arc::new(Pipe(Mutex::new((pipe, vec![])))),
         Err(e) => {
             eprintln!("assay worker: no pipe to the supervisor: {e}");
             return 70;
@@ -111,13 +127,16 @@ fn work(setup: Setup, orders: &Receiver<Order>, finish: &AtomicBool, pipe: &Arc<
     let mock = named.script();
     let facts = named.facts();
     let bench = Arc::new(Bench { options, kernels, facts, mock });
-    let (jobs_to, jobs) = sync_channel::<Box<Job>>(AHEAD);
-    let (done_to, done) = channel::<(Box<Job>, Done)>();
+    let exchange = Arc::new(Exchange::default());
     let (opened_to, opened) = channel::<Result<Facts, String>>();
     let hangs = Arc::new(AtomicBool::new(false));
     let board = {
         let (bench, pipe, hangs) = (Arc::clone(&bench), Arc::clone(pipe), Arc::clone(&hangs));
-        std::thread::spawn(move || board_thread(named, &bench, &opened_to, &jobs, &done_to, &pipe, &hangs))
+        let exchange = Arc::clone(&exchange);
+        std::thread::spawn(move || {
+            board_thread(named, &bench, &opened_to, &exchange, &pipe, &hangs);
+            exchange.end();
+        })
     };
     match opened.recv() {
         Ok(Ok(_)) => pipe.send(&protocol::say("ready", "")),
@@ -130,7 +149,8 @@ fn work(setup: Setup, orders: &Receiver<Order>, finish: &AtomicBool, pipe: &Arc<
             return 70;
         }
     }
-    let lost = Pipeline { bench: &bench, pipe, spare: vec![], out: 0 }.run(orders, finish, jobs_to, &done);
+    let lost = Pipeline { bench: &bench, pipe, exchange: &exchange, spare: vec![], out: 0 }.run(orders, finish);
+    exchange.close();
     match lost {
         true => pipe.send(&protocol::say("retire", "the board has to be opened anew")),
         false => pipe.send(&protocol::say("bye", "")),
@@ -146,6 +166,7 @@ fn work(setup: Setup, orders: &Receiver<Order>, finish: &AtomicBool, pipe: &Arc<
 struct Pipeline<'a> {
     bench: &'a Bench,
     pipe: &'a Pipe,
+    exchange: &'a Exchange,
     /// Image vectors to use again.
     spare: Vec<Vec<u8>>,
     /// Cases prepared and not yet judged.
@@ -154,17 +175,12 @@ struct Pipeline<'a> {
 
 impl Pipeline<'_> {
     /// Works until the orders end; true when the board was lost.
-    fn run(
-        &mut self,
-        orders: &Receiver<Order>,
-        finish: &AtomicBool,
-        jobs: std::sync::mpsc::SyncSender<Box<Job>>,
-        done: &Receiver<(Box<Job>, Done)>,
-    ) -> bool {
+    fn run(&mut self, orders: &Receiver<Order>, finish: &AtomicBool) -> bool {
         let mut ahead = AHEAD;
         loop {
             while self.out < ahead && !finish.load(Ordering::Relaxed) {
                 let order = if self.out == 0 {
+                    self.pipe.flush();
                     orders.recv().map_err(|_| TryRecvError::Disconnected)
                 } else {
                     orders.try_recv()
@@ -172,11 +188,13 @@ impl Pipeline<'_> {
                 match order {
                     Ok(Order::Case(case)) => {
                         if let Some(job) = self.prepare(&case) {
-                            ahead = if job.region.bytes > LARGE { 1 } else { AHEAD };
+                            ahead = match job.region.bytes {
+                                0..=SMALL_BYTES => SMALL,
+                                LARGE.. => 1,
+                                _ => AHEAD,
+                            };
                             self.out += 1;
-                            if jobs.send(job).is_err() {
-                                return true;
-                            }
+                            self.exchange.give(job);
                         }
                     }
                     Ok(_) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
@@ -188,12 +206,17 @@ impl Pipeline<'_> {
                 }
                 continue;
             }
-            let Ok((job, done)) = done.recv() else { return true };
-            self.out -= 1;
-            let lost = done.lost;
-            self.judge(job, done);
-            if lost {
+            let finished = self.exchange.collect(ahead / 2, || self.pipe.flush());
+            if finished.is_empty() {
                 return true;
+            }
+            for (job, done) in finished {
+                self.out -= 1;
+                let lost = done.lost;
+                self.judge(job, done);
+                if lost {
+                    return true;
+                }
             }
         }
     }
@@ -212,25 +235,39 @@ impl Pipeline<'_> {
     fn judge(&mut self, job: Box<Job>, done: Done) {
         let options = &self.bench.options;
         let record = match done.result {
-            Ok(ran) => caught(|| judging::judge(&job, ran, self.bench)).unwrap_or_else(|r| unjudged(options, &job, r)),
+            Ok(ran) => {
+                let judged = caught(|| judging::judge(&job, &ran, self.bench));
+                let mut record = judged.unwrap_or_else(|r| unjudged(options, &job, r));
+                self.dump(&job, &ran, &mut record);
+                record
+            }
             Err(refusal) => unjudged(options, &job, refusal),
         };
         self.send(&record);
         let Job { images, .. } = *job;
         self.spare.extend(images.into_iter().filter_map(Arc::into_inner).filter(|v| v.capacity() <= LARGE));
-        self.spare.truncate(2 * AHEAD + 2);
+        self.spare.truncate(2 * SMALL + 2);
+    }
+
+    /// A dump that cannot be written does not change the verdict; the record says so.
+    fn dump(&self, job: &Job, ran: &super::job::Ran, record: &mut CaseRecord) {
+        if let Some(folder) = &self.bench.options.dump
+            && let Err(why) = caught(|| super::dump::write(job, ran, folder)).unwrap_or_else(|r| Err(r.reason))
+        {
+            record.findings.push(why);
+        }
     }
 
     fn send(&self, record: &CaseRecord) {
         match protocol::record_line(record) {
-            Ok(line) => self.pipe.send(&line),
+            Ok(line) => self.pipe.queue(&line),
             Err(e) => eprintln!("assay worker: {}: {e}", record.id),
         }
     }
 }
 
 /// The record of a prepared case without device output.
-pub fn unjudged(options: &super::Options, job: &Job, refusal: Refusal) -> CaseRecord {
+fn unjudged(options: &super::Options, job: &Job, refusal: Refusal) -> CaseRecord {
     let mut record = super::plan::unjudged(options, &job.case, refusal.verdict, refusal.reason);
     record.timings = job.timings.clone();
     record
@@ -241,8 +278,7 @@ fn board_thread(
     named: boards::Named,
     bench: &Bench,
     opened: &Sender<Result<Facts, String>>,
-    jobs: &Receiver<Box<Job>>,
-    done: &Sender<(Box<Job>, Done)>,
+    exchange: &Exchange,
     pipe: &Pipe,
     hangs: &AtomicBool,
 ) {
@@ -262,7 +298,7 @@ fn board_thread(
         let mut job = match next.take() {
             Some(job) => job,
             None => {
-                let Ok(job) = jobs.recv() else { return };
+                let Some(job) = exchange.next() else { return };
                 pipe.send(protocol::about("start", job.case.index).as_bytes());
                 job
             }
@@ -276,12 +312,13 @@ fn board_thread(
         // `ran` goes out before the judge can send the record, together with the next `start` when there is one.
         let mut news = protocol::about("ran", job.case.index);
         let lost = outcome.lost;
-        if !lost && let Ok(following) = jobs.try_recv() {
+        if !lost && let Some(following) = exchange.try_next() {
             news.push_str(&protocol::about("start", following.case.index));
             next = Some(following);
         }
         pipe.send(news.as_bytes());
-        if done.send((job, outcome)).is_err() || lost {
+        exchange.put(job, outcome);
+        if lost {
             return;
         }
     }

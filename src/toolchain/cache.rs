@@ -19,6 +19,8 @@ use std::time::{Duration, SystemTime};
 const LIMIT: u64 = 2 << 30;
 /// Entries used this recently are never dropped: another process may be about to load them.
 const GRACE: Duration = Duration::from_secs(3600);
+/// Where compilers and libraries keep their headers.
+const SYSTEM: [&str; 3] = ["/usr/include", "/usr/lib", "/usr/lib64"];
 /// Builds remembered per key (the same source with other headers).
 const VARIANTS: usize = 4;
 
@@ -39,7 +41,7 @@ enum Dependency {
 
 impl Dependency {
     fn read(path: &Path) -> std::io::Result<Self> {
-        if path.starts_with("/usr") {
+        if SYSTEM.iter().any(|folder| path.starts_with(folder)) {
             return Stamp::of(path).map(Self::System);
         }
         Ok(Self::Content { path: path.to_path_buf(), sha256: sha256_file(path)? })
@@ -104,7 +106,9 @@ pub struct Cache {
 impl Cache {
     /// A cache in `root`; `spare` is created only when needed.
     pub fn new(root: PathBuf, spare: PathBuf) -> Self {
-        Self { root, spare, warning: Mutex::new(None) }
+        // Compilers are run with these paths, and name them in their depfiles, from wherever they are.
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        Self { root: absolute(root), spare: absolute(spare), warning: Mutex::new(None) }
     }
 
     /// `$ASSAY_CACHE_DIR`, else `$XDG_CACHE_HOME/assay`, else `~/.cache/assay`; `None` without any of them.
@@ -142,7 +146,9 @@ impl Cache {
         let mut product = build(folder.path())?;
         product.dependencies.retain(|path| !path.starts_with(folder.path()));
         // What was compiled may not be what the key says. Unpacked sources are ours, and their folders are named by their hash.
-        let ours = [self.root.join("src"), self.spare.join("src")];
+        let given = [self.root.join("src"), self.spare.join("src")];
+        let ours: Vec<PathBuf> =
+            given.iter().flat_map(|p| [Some(p.clone()), p.canonicalize().ok()]).flatten().collect();
         let changed = |path: &&PathBuf| {
             let written = path.metadata().and_then(|m| m.modified());
             !ours.iter().any(|folder| path.starts_with(folder)) && written.is_ok_and(|at| at >= began)

@@ -133,6 +133,17 @@ fn an_image_is_built_once_and_found_again_by_another_process() {
 }
 
 #[test]
+fn a_cache_behind_a_link_works_on_the_first_use_too() {
+    let place = Place::new();
+    let (real, link) = (place.folder.path().join("real"), place.folder.path().join("link"));
+    std::fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let tools = Toolchain::new(Env::current(), Cache::new(link, place.folder.path().join("spare")));
+    let set = KernelSet::resolve(&tools, &WANTED.map(String::from), None).unwrap();
+    assert!(set.build_host(set.file_of(WANTED[0]).unwrap()).unwrap().path.is_file());
+}
+
+#[test]
 fn a_header_of_the_candidate_folder_is_part_of_the_build() {
     let place = Place::new();
     let header = place.write("value.h", "#define VALUE 1.0f\n");
@@ -177,4 +188,15 @@ fn without_a_compiler_the_error_says_what_to_install() {
 fn a_nearest_name_is_the_most_similar_one() {
     let names = ["rms_norm_f32", "add_f32", "rms_norm_bf16"].map(String::from);
     assert_eq!(nearest("rms_norm_f3", &names)[0], "rms_norm_f32");
+}
+#[test]
+fn every_symbol_that_an_op_asks_for_is_embedded_and_no_other_is() {
+    let place = Place::new();
+    let wanted: Vec<String> = crate::ops::REGISTRY.iter().flat_map(|op| op.kernels()).map(|k| k.symbol).collect();
+    let set = KernelSet::resolve(&place.tools, &wanted, None).unwrap();
+    let missing: Vec<_> = wanted.iter().filter(|s| set.file_of(s).is_err()).collect();
+    assert!(missing.is_empty(), "ops ask for {missing:?}");
+    let embedded = embedded_index(&place.tools).unwrap();
+    let unasked: Vec<_> = embedded.iter().filter(|(_, symbol)| !wanted.contains(symbol)).collect();
+    assert!(unasked.is_empty(), "nobody asks for {unasked:?}");
 }

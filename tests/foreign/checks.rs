@@ -371,7 +371,8 @@ fn softmax_row(bench: &mut Bench) -> Outcome<()> {
         let sum: f64 = exp.iter().sum();
         for (got, exp) in got.iter().zip(&exp) {
             // One ulp of exp each, a tree of 10 additions, one division: 16 units of 2^-24 hold them all.
-            if !((f64::from(*got) - exp / sum).abs() <= 16.0 * 2f64.powi(-24) * exp / sum) {
+            let near = (f64::from(*got) - exp / sum).abs() <= 16.0 * 2f64.powi(-24) * exp / sum;
+            if !near {
                 return Err(format!("softmax: got {got}, want {}", exp / sum).into());
             }
         }

@@ -1,4 +1,5 @@
-// max_f32_cas: *out = max of *out and in[0, n) by a compare-and-swap loop on the bits; no NaN in `in`.
+// max_f32_cas: *out = max of *out and in[0, n) by a compare-and-swap loop on the bits; no NaN in `in`. The first look is
+// atomic too: a plain read of a word that others update atomically is a race.
 // insert_cas: an open-addressed hash table of 64-bit keys, `slots` a power of two and more than n; empty = all ones.
 #include <hip/hip_runtime.h>
 
@@ -6,7 +7,7 @@ extern "C" __global__ void max_f32_cas(const float* in, float* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   int* address = (int*)out;
-  int old = *(volatile int*)address, assumed;
+  int old = atomicCAS(address, 0, 0), assumed;
   do {
     assumed = old;
     if (__int_as_float(assumed) >= in[i]) break;

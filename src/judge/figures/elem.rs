@@ -1,6 +1,8 @@
 //! Float formats as the lane code needs them: loads, the finite test on the bits, and powers of two by mask.
 
+use super::vector::{LANES, Scalar, Vector};
 use crate::tensor::{DType, codec};
+use std::marker::PhantomData;
 
 /// Exponent field of binary64.
 const EXP: u64 = 0x7ff0_0000_0000_0000;
@@ -9,22 +11,57 @@ const EXP_TOP: u64 = 0x7fe0_0000_0000_0000;
 /// Adding and taking it away rounds `0 <= x < 2^52` to the nearest even integer.
 const MAGIC: f64 = 4503599627370496.0;
 
-/// Largest power of two that is `<= abs(x)` (infinity for what is not finite).
-#[inline(always)]
-pub fn power(x: f64) -> f64 {
-    f64::from_bits(x.to_bits() & EXP)
+/// A format's arithmetic on a machine's lanes.
+#[derive(Clone, Copy)]
+pub struct Lanes<E, V> {
+    v: V,
+    format: PhantomData<E>,
 }
 
-/// `1 / x` for a power of two in the normal range.
-#[inline(always)]
-pub fn inverse(power: f64) -> f64 {
-    f64::from_bits(EXP_TOP.wrapping_sub(power.to_bits()))
-}
+impl<E: Elem, V: Vector> Lanes<E, V> {
+    /// On these lanes.
+    #[inline(always)]
+    pub fn new(v: V) -> Self {
+        Self { v, format: PhantomData }
+    }
 
-/// The larger of two numbers, neither of them NaN (one instruction, unlike `f64::max`).
-#[inline(always)]
-pub fn larger(a: f64, b: f64) -> f64 {
-    if a > b { a } else { b }
+    /// Largest power of two that is `<= abs(x)` (infinity for what is not finite).
+    #[inline(always)]
+    pub fn power(self, x: V::F) -> V::F {
+        self.v.and(x, self.v.bits(EXP))
+    }
+
+    /// `1 / x` for a power of two in the normal range.
+    #[inline(always)]
+    pub fn inverse(self, power: V::F) -> V::F {
+        self.v.sub_bits(self.v.bits(EXP_TOP), power)
+    }
+
+    /// Step of the format at `x`.
+    #[inline(always)]
+    pub fn ulp(self, x: V::F) -> V::F {
+        self.v.mul(self.v.max(self.power(x), self.v.splat(E::MIN_NORMAL)), self.v.splat(E::STEP))
+    }
+
+    /// Its inverse.
+    #[inline(always)]
+    pub fn unulp(self, x: V::F) -> V::F {
+        let power = self.v.max(self.power(x), self.v.splat(E::MIN_NORMAL));
+        self.v.mul(self.inverse(power), self.v.splat(E::UNSTEP))
+    }
+
+    /// One rounding to nearest even, for `abs(x) <` [`Elem::THRESHOLD`]; the sign of zero survives.
+    #[inline(always)]
+    pub fn round(self, x: V::F) -> V::F {
+        if !E::NARROW {
+            return self.v.through_f32(x);
+        }
+        // ulp is a power of two: both products are exact, only the integer step rounds.
+        let magic = self.v.splat(MAGIC);
+        let scaled = self.v.mul(self.v.abs(x), self.unulp(x));
+        let whole = self.v.sub(self.v.add(scaled, magic), magic);
+        self.v.with_sign(self.v.mul(whole, self.ulp(x)), x)
+    }
 }
 
 /// A float format.
@@ -49,25 +86,16 @@ pub trait Elem: Copy + 'static {
     /// Element `i` of packed bytes, exact; NaN and infinities keep their class.
     fn get(bytes: &[u8], i: usize) -> f64;
 
-    /// `N` elements from element `i` on, all known to be finite.
-    fn load<const N: usize>(bytes: &[u8], i: usize) -> [f64; N];
+    /// A vector of elements from element `i` on, all known to be finite.
+    fn load(bytes: &[u8], i: usize) -> [f32; LANES];
 
     /// No element is NaN or infinite, asked of the bits.
     fn finite(bytes: &[u8]) -> bool;
 
-    /// One rounding to nearest even, for `abs(x) <` [`Self::THRESHOLD`].
-    fn round(x: f64) -> f64;
-
     /// Step of the format at `x`.
     #[inline(always)]
     fn ulp(x: f64) -> f64 {
-        larger(power(x), Self::MIN_NORMAL) * Self::STEP
-    }
-
-    /// Inverse of [`Self::ulp`].
-    #[inline(always)]
-    fn unulp(x: f64) -> f64 {
-        inverse(larger(power(x), Self::MIN_NORMAL)) * Self::UNSTEP
+        Lanes::<Self, Scalar>::new(Scalar).ulp(x)
     }
 }
 
@@ -86,14 +114,6 @@ fn half_bits(bytes: &[u8], i: usize) -> u16 {
     u16::from_le_bytes([bytes[2 * i], bytes[2 * i + 1]])
 }
 
-/// Rounds to the grid of a 16-bit format on the bits; the sign of zero survives.
-#[inline(always)]
-fn round_narrow<E: Elem>(x: f64) -> f64 {
-    // ulp is a power of two: both products are exact, only the integer step rounds.
-    let scaled = x.abs() * E::unulp(x);
-    (((scaled + MAGIC) - MAGIC) * E::ulp(x)).copysign(x)
-}
-
 impl Elem for F32 {
     const DTYPE: DType = DType::F32;
     const SIZE: usize = 4;
@@ -110,11 +130,9 @@ impl Elem for F32 {
     }
 
     #[inline(always)]
-    fn load<const N: usize>(bytes: &[u8], i: usize) -> [f64; N] {
-        let from = &bytes[4 * i..4 * i + 4 * N];
-        std::array::from_fn(|l| {
-            f32::from_le_bytes([from[4 * l], from[4 * l + 1], from[4 * l + 2], from[4 * l + 3]]) as f64
-        })
+    fn load(bytes: &[u8], i: usize) -> [f32; LANES] {
+        let from = &bytes[4 * i..4 * i + 4 * LANES];
+        std::array::from_fn(|l| f32::from_le_bytes([from[4 * l], from[4 * l + 1], from[4 * l + 2], from[4 * l + 3]]))
     }
 
     #[inline(always)]
@@ -126,11 +144,6 @@ impl Elem for F32 {
             top = if e > top { e } else { top };
         }
         top < 0x7f80_0000
-    }
-
-    #[inline(always)]
-    fn round(x: f64) -> f64 {
-        x as f32 as f64
     }
 }
 
@@ -150,24 +163,19 @@ impl Elem for F16 {
     }
 
     #[inline(always)]
-    fn load<const N: usize>(bytes: &[u8], i: usize) -> [f64; N] {
-        let from = &bytes[2 * i..2 * i + 2 * N];
+    fn load(bytes: &[u8], i: usize) -> [f32; LANES] {
+        let from = &bytes[2 * i..2 * i + 2 * LANES];
         std::array::from_fn(|l| {
             let h = u16::from_le_bytes([from[2 * l], from[2 * l + 1]]) as u32;
             // The fields of a finite f16 moved into f32 and rebiased by 2^112: exact, subnormals included.
             let magnitude = f32::from_bits((h & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
-            f32::from_bits(magnitude.to_bits() | ((h & 0x8000) << 16)) as f64
+            f32::from_bits(magnitude.to_bits() | ((h & 0x8000) << 16))
         })
     }
 
     #[inline(always)]
     fn finite(bytes: &[u8]) -> bool {
         finite_halves(bytes, 0x7c00)
-    }
-
-    #[inline(always)]
-    fn round(x: f64) -> f64 {
-        round_narrow::<Self>(x)
     }
 }
 
@@ -187,21 +195,14 @@ impl Elem for Bf16 {
     }
 
     #[inline(always)]
-    fn load<const N: usize>(bytes: &[u8], i: usize) -> [f64; N] {
-        let from = &bytes[2 * i..2 * i + 2 * N];
-        std::array::from_fn(|l| {
-            f32::from_bits((u16::from_le_bytes([from[2 * l], from[2 * l + 1]]) as u32) << 16) as f64
-        })
+    fn load(bytes: &[u8], i: usize) -> [f32; LANES] {
+        let from = &bytes[2 * i..2 * i + 2 * LANES];
+        std::array::from_fn(|l| f32::from_bits((u16::from_le_bytes([from[2 * l], from[2 * l + 1]]) as u32) << 16))
     }
 
     #[inline(always)]
     fn finite(bytes: &[u8]) -> bool {
         finite_halves(bytes, 0x7f80)
-    }
-
-    #[inline(always)]
-    fn round(x: f64) -> f64 {
-        round_narrow::<Self>(x)
     }
 }
 
@@ -215,14 +216,14 @@ fn finite_halves(bytes: &[u8], exponent: u16) -> bool {
     top < exponent as i16
 }
 
-/// Rounds any f64 into the format: as [`Elem::round`], with NaN and overflow.
+/// Rounds any f64 into the format: as [`Lanes::round`], with NaN and overflow.
 pub fn round_any<E: Elem>(x: f64) -> f64 {
     if !x.is_finite() {
         x
     } else if x.abs() >= E::THRESHOLD {
         f64::INFINITY.copysign(x)
     } else {
-        E::round(x)
+        Lanes::<E, Scalar>::new(Scalar).round(x)
     }
 }
 
@@ -240,7 +241,7 @@ mod tests {
         assert_eq!(E::THRESHOLD, f.max + f.ulp(f.max) / 2.0);
         for x in [0.0, -0.0, 1.0, -1.75, f.max, f.min_normal(), f.min_normal() * 1.3e-2, 3.0e-3] {
             assert_eq!(E::ulp(x), f.ulp(x));
-            assert_eq!(E::unulp(x), 1.0 / f.ulp(x));
+            assert_eq!(Lanes::<E, Scalar>::new(Scalar).unulp(x), 1.0 / f.ulp(x));
             assert_eq!(round_any::<E>(x).to_bits(), codec::round_to(x, f).to_bits());
         }
     }
@@ -255,14 +256,14 @@ mod tests {
     #[test]
     fn every_finite_half_loads_as_the_codec_decodes_it() {
         for bits in 0..=u16::MAX {
-            let bytes = bits.to_le_bytes();
+            let bytes = [bits.to_le_bytes(); LANES].concat();
             if F16::finite(&bytes) {
-                assert_eq!(F16::load::<1>(&bytes, 0)[0].to_bits(), F16::get(&bytes, 0).to_bits(), "{bits:#x}");
+                assert_eq!(f64::from(F16::load(&bytes, 0)[3]).to_bits(), F16::get(&bytes, 0).to_bits(), "{bits:#x}");
             } else {
                 assert!(!F16::get(&bytes, 0).is_finite());
             }
             if Bf16::finite(&bytes) {
-                assert_eq!(Bf16::load::<1>(&bytes, 0)[0].to_bits(), Bf16::get(&bytes, 0).to_bits(), "{bits:#x}");
+                assert_eq!(f64::from(Bf16::load(&bytes, 0)[3]).to_bits(), Bf16::get(&bytes, 0).to_bits(), "{bits:#x}");
             } else {
                 assert!(!Bf16::get(&bytes, 0).is_finite());
             }

@@ -2,23 +2,42 @@
 
 use super::elem::Elem;
 use super::lanes::{Acc, Element};
-use super::partial::{Partial, worse};
+use super::partial::Partial;
+use super::vector::{LANES, Vector};
 use super::{Input, Span};
-use pulp::{Simd, WithSimd};
+use pulp::NullaryFnOnce;
 use std::marker::PhantomData;
 
 /// Judges a span, or says that it needs the slow path.
-pub fn span<E: Elem, const N: usize>(c: &Input, span: &Span, device: &[u8], first: usize) -> Option<Partial> {
-    let format = PhantomData::<E>;
+pub fn span<E: Elem, const G: usize>(c: &Input, span: &Span, device: &[u8], first: usize) -> Option<Partial> {
     match (c.other.is_empty(), c.round) {
-        (true, false) => c.arch.dispatch(Fast::<E, N, false, false> { c, span, device, first, format }),
-        (true, true) => c.arch.dispatch(Fast::<E, N, false, true> { c, span, device, first, format }),
-        (false, false) => c.arch.dispatch(Fast::<E, N, true, false> { c, span, device, first, format }),
-        (false, true) => c.arch.dispatch(Fast::<E, N, true, true> { c, span, device, first, format }),
+        (true, false) => dispatch::<E, G, false, false>(c, span, device, first),
+        (true, true) => dispatch::<E, G, false, true>(c, span, device, first),
+        (false, false) => dispatch::<E, G, true, false>(c, span, device, first),
+        (false, true) => dispatch::<E, G, true, true>(c, span, device, first),
     }
 }
 
-struct Fast<'a, 'c, E, const N: usize, const OTHER: bool, const ROUND: bool> {
+fn dispatch<E: Elem, const G: usize, const OTHER: bool, const ROUND: bool>(
+    c: &Input,
+    span: &Span,
+    device: &[u8],
+    first: usize,
+) -> Option<Partial> {
+    // Lanes wider than AVX2's would change the order of the sums.
+    #[cfg(target_arch = "x86_64")]
+    if let pulp::Arch::V3(v) = c.arch {
+        v.vectorize(Fast::<_, E, G, OTHER, ROUND> { v, c, span, device, first, format: PhantomData })
+    } else {
+        let v = pulp::x86::V1::try_new().expect("SSE2 is part of x86-64");
+        v.vectorize(Fast::<_, E, G, OTHER, ROUND> { v, c, span, device, first, format: PhantomData })
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    Fast::<_, E, G, OTHER, ROUND> { v: super::vector::Four, c, span, device, first, format: PhantomData }.call()
+}
+
+struct Fast<'a, 'c, V, E, const G: usize, const OTHER: bool, const ROUND: bool> {
+    v: V,
     c: &'a Input<'c>,
     span: &'a Span,
     device: &'a [u8],
@@ -26,25 +45,26 @@ struct Fast<'a, 'c, E, const N: usize, const OTHER: bool, const ROUND: bool> {
     format: PhantomData<E>,
 }
 
-impl<E: Elem, const N: usize, const OTHER: bool, const ROUND: bool> WithSimd for Fast<'_, '_, E, N, OTHER, ROUND> {
+impl<V: Vector, E: Elem, const G: usize, const OTHER: bool, const ROUND: bool> NullaryFnOnce
+    for Fast<'_, '_, V, E, G, OTHER, ROUND>
+{
     type Output = Option<Partial>;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) -> Option<Partial> {
-        let Self { c, span, device, first, format: _ } = self;
+    fn call(self) -> Option<Partial> {
+        let Self { v, c, span, device, first, format: _ } = self;
         let len = c.layout.row_len;
         let whole = span.cols.len() == len;
         let row_bias = c.row_bias();
-        let mut acc = Acc::<N>::new();
+        let mut acc = Acc::<G>::new();
         let mut p = Partial::default();
         for row in span.rows.clone() {
             if c.skips(row) {
                 continue;
             }
-            let at = row * len + span.cols.start;
-            let n = span.cols.len();
-            if !row_is_fine::<E, N, OTHER, ROUND>(c, &mut acc, at, n, &device[(at - first) * E::SIZE..][..n * E::SIZE])
-            {
+            let (at, n) = (row * len + span.cols.start, span.cols.len());
+            let bytes = &device[(at - first) * E::SIZE..][..n * E::SIZE];
+            if !row_is_fine::<V, E, G, OTHER, ROUND>(v, c, &mut acc, at, n, bytes) {
                 return None;
             }
             let energy = acc.end_row(n as u64);
@@ -58,31 +78,27 @@ impl<E: Elem, const N: usize, const OTHER: bool, const ROUND: bool> WithSimd for
                 }
             }
         }
-        finish::<E, N>(&mut p, &mut acc, c);
+        p.seen = p.energy.n;
+        p.exact_seen = if c.consts.exact != 0.0 { p.energy.n } else { 0 };
+        finish(&mut p, &mut acc, c.round);
         Some(p)
     }
 }
 
 /// Moves what the accumulators hold into the partial.
-#[inline(always)]
-pub fn finish<E: Elem, const N: usize>(p: &mut Partial, acc: &mut Acc<N>, c: &Input) {
-    p.seen = p.energy.n;
-    p.er2 = super::lanes::sum(&acc.er2);
-    p.r2 = super::lanes::sum(&acc.r2);
-    p.ulp = acc.ulp.iter().fold(0.0, |a, &b| worse(b, a));
-    p.score = acc.score.iter().fold(0.0, |a, &b| worse(b, a));
+pub fn finish<const G: usize>(p: &mut Partial, acc: &mut Acc<G>, round: bool) {
+    let differing;
+    [p.er2, p.r2, p.ulp, p.score, differing] = acc.totals();
+    p.differing = if round { differing as u64 } else { 0 };
     p.bias.add(&acc.take_bias());
-    if c.consts.exact != 0.0 {
-        p.exact_seen = p.energy.n;
-    }
-    p.differing = if c.round { super::lanes::sum(&acc.differ) as u64 } else { 0 };
 }
 
 /// Adds the elements `at..at + n`; false when any of them is not plainly right.
 #[inline(always)]
-fn row_is_fine<E: Elem, const N: usize, const OTHER: bool, const ROUND: bool>(
+fn row_is_fine<V: Vector, E: Elem, const G: usize, const OTHER: bool, const ROUND: bool>(
+    v: V,
     c: &Input,
-    acc: &mut Acc<N>,
+    acc: &mut Acc<G>,
     at: usize,
     n: usize,
     device: &[u8],
@@ -95,34 +111,42 @@ fn row_is_fine<E: Elem, const N: usize, const OTHER: bool, const ROUND: bool>(
     let bound = &c.bound[at..at + n];
     let other = if OTHER { &c.other[at..at + n] } else { value };
     let magnitude = if c.magnitude.is_empty() { bound } else { &c.magnitude[at..at + n] };
+    // What a declared flush may do to small results is the slow path's to know.
+    if c.flush && value.iter().any(|o| o.abs() < E::MIN_NORMAL && *o != 0.0) {
+        return false;
+    }
     let k = c.consts;
-    // Small flushed results and non-zero oracles below the smallest normal number: the slow path knows what a flush may do.
-    let smallest = if c.flush { E::MIN_NORMAL } else { 0.0 };
-    let mut local = *acc;
-    let mut fine = [true; N];
-    let full = n / N * N;
-    let mut i = 0;
-    while i < full {
-        let d: [f64; N] = E::load(device, i);
-        let r: [f64; N] = E::load(reference, i);
-        let o: &[f64; N] = value[i..i + N].try_into().expect("N values");
-        let p: &[f64; N] = other[i..i + N].try_into().expect("N values");
-        let b: &[f64; N] = bound[i..i + N].try_into().expect("N values");
-        let m: &[f64; N] = magnitude[i..i + N].try_into().expect("N values");
-        for l in 0..N {
-            let x = Element { d: d[l], r: r[l], o: o[l], other: p[l], b: b[l], m: m[l] };
-            let f = local.lane::<E, OTHER, ROUND>(&k, l, x);
-            fine[l] &= f.bound & f.exact & f.explained & f.usable & ((o[l].abs() >= smallest) | (o[l] == 0.0));
+    let full = n / (LANES * G) * (LANES * G);
+    let mut fine = v.bits(u64::MAX);
+    if full > 0 {
+        let mut sums: [_; G] = std::array::from_fn(|g| acc.load(v, g));
+        for i in (0..full).step_by(LANES * G) {
+            for (g, sums) in sums.iter_mut().enumerate() {
+                let j = i + LANES * g;
+                let four = |x: &[f64]| v.load(x[j..j + LANES].try_into().expect("four values"));
+                let o = four(value);
+                let x = Element {
+                    d: v.widen(E::load(device, j)),
+                    r: v.widen(E::load(reference, j)),
+                    o,
+                    other: if OTHER { four(other) } else { o },
+                    b: four(bound),
+                    m: four(magnitude),
+                };
+                let f = sums.add::<E, V, OTHER, ROUND>(v, &k, x);
+                fine = v.and(fine, v.and(v.and(f.bound, f.exact), v.and(f.explained, f.usable)));
+            }
         }
-        i += N;
+        for (g, sums) in sums.iter().enumerate() {
+            acc.store(v, g, sums);
+        }
     }
+    let mut rest = u64::MAX;
     for j in full..n {
-        let l = j - full;
-        let (d, r) = (E::load::<1>(device, j)[0], E::load::<1>(reference, j)[0]);
+        let (d, r) = (E::get(device, j), E::get(reference, j));
         let x = Element { d, r, o: value[j], other: other[j], b: bound[j], m: magnitude[j] };
-        let f = local.lane::<E, OTHER, ROUND>(&k, l, x);
-        fine[l] &= f.bound & f.exact & f.explained & f.usable & ((value[j].abs() >= smallest) | (value[j] == 0.0));
+        let f = acc.one::<E, OTHER, ROUND>(&k, j - full, x);
+        rest &= f.bound.to_bits() & f.exact.to_bits() & f.explained.to_bits() & f.usable.to_bits();
     }
-    *acc = local;
-    fine.iter().all(|&f| f)
+    v.all(fine) && rest == u64::MAX
 }

@@ -92,7 +92,7 @@ fn energy(bar: &'static str, sums: &Energy, limit: f64) -> BarFigure {
     };
     let (shown, mut note) = finite(figure);
     let mut used = limit;
-    if shown.is_some() && !(figure <= limit) {
+    if shown.is_some() && figure > limit {
         used = limit + sums.t2 / sums.o2;
         note = Some("limit includes the floor sum T^2".into());
     }
@@ -129,7 +129,7 @@ fn bias(total: &Partial, limit: f64, dtype: DType, out: &mut Vec<BarFigure>, abs
         return;
     }
     let (n, mean) = total.bias.mean();
-    if !(n >= BIAS_MIN) {
+    if n < BIAS_MIN {
         absent.push(("bias", format!("{n} elements count, {BIAS_MIN} are needed")));
         return;
     }

@@ -1,7 +1,8 @@
-//! The per-element arithmetic of the float bars, written so that the compiler turns it into vectors. No branch depends on data.
+//! The per-element arithmetic of the float bars, for any number of lanes. No branch depends on data.
 
-use super::elem::{Elem, inverse, larger, power};
+use super::elem::{Elem, Lanes};
 use super::partial::{Bias, Energy, RESIDUES};
+use super::vector::{LANES, Scalar, Vector};
 
 /// Constants of an output's bars.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,139 +19,242 @@ pub struct Consts {
     pub zero_sign: f64,
 }
 
-/// One element, everything finite.
+/// Elements, everything finite.
 #[derive(Clone, Copy)]
-pub struct Element {
+pub struct Element<F> {
     /// Device.
-    pub d: f64,
+    pub d: F,
     /// Reference.
-    pub r: f64,
+    pub r: F,
     /// Oracle.
-    pub o: f64,
+    pub o: F,
     /// Second legal pre-rounding value.
-    pub other: f64,
+    pub other: F,
     /// B0.
-    pub b: f64,
+    pub b: F,
     /// M.
-    pub m: f64,
+    pub m: F,
 }
 
-/// What a single element says by itself.
+/// What elements say by themselves, as masks.
 #[derive(Clone, Copy)]
-pub struct Flags {
+pub struct Flags<F> {
     /// The difference to the oracle is within B.
-    pub bound: bool,
+    pub bound: F,
     /// R's bits where `exact` is asserted.
-    pub exact: bool,
+    pub exact: F,
     /// The value is what rounding something within the declared error gives.
-    pub explained: bool,
+    pub explained: F,
     /// The oracle is safely below overflow, and its bounds are usable.
-    pub usable: bool,
+    pub usable: F,
 }
 
-/// Accumulators, one lane per element modulo `N`. The order of every sum is fixed by `N`, never by the machine.
+/// Sums of one lane, or of one vector of lanes.
 #[derive(Clone, Copy)]
-pub struct Acc<const N: usize> {
-    /// Sum of `(d-r)^2`.
-    pub er2: [f64; N],
-    /// Sum of `r^2`.
-    pub r2: [f64; N],
-    /// Sum of `(d-o)^2` of the row.
-    pub eo2: [f64; N],
-    /// Sum of `o^2` of the row.
-    pub o2: [f64; N],
-    /// Sum of `T^2` of the row.
-    pub t2: [f64; N],
-    /// Largest error in steps.
-    pub ulp: [f64; N],
-    /// Largest canary score.
-    pub score: [f64; N],
-    /// Counting elements of `bias`.
-    pub bn: [f64; N],
-    /// Sum of e.
-    pub be: [f64; N],
-    /// Sum of sign(o)*e.
-    pub bs: [f64; N],
-    /// Elements that differ from R.
-    pub differ: [f64; N],
+pub struct Sums<F> {
+    er2: F,
+    r2: F,
+    eo2: F,
+    o2: F,
+    t2: F,
+    ulp: F,
+    score: F,
+    bn: F,
+    be: F,
+    bs: F,
+    differ: F,
 }
 
-impl<const N: usize> Acc<N> {
+impl<F: Copy> Sums<F> {
+    /// Adds elements to their lanes.
+    #[inline(always)]
+    pub fn add<E: Elem, V: Vector<F = F>, const OTHER: bool, const ROUND: bool>(
+        &mut self,
+        v: V,
+        k: &Consts,
+        x: Element<F>,
+    ) -> Flags<F> {
+        let f = Lanes::<E, V>::new(v);
+        let (mut o, mut e) = (x.o, v.sub(x.d, x.o));
+        if OTHER {
+            let second = v.sub(x.d, x.other);
+            let nearer = v.lt(v.abs(second), v.abs(e));
+            o = v.select(nearer, x.other, o);
+            e = v.select(nearer, second, e);
+        }
+        let (er, size, hi) = (v.sub(x.d, x.r), v.abs(e), v.add(v.abs(o), x.b));
+        let t = v.add(x.b, v.mul(f.ulp(hi), v.splat(0.5)));
+        let unulp = f.unulp(o);
+        self.er2 = v.add(self.er2, v.mul(er, er));
+        self.r2 = v.add(self.r2, v.mul(x.r, x.r));
+        self.eo2 = v.add(self.eo2, v.mul(e, e));
+        self.o2 = v.add(self.o2, v.mul(o, o));
+        self.t2 = v.add(self.t2, v.mul(t, t));
+        let mut slack = v.mul(v.splat(k.slack_m), x.m);
+        if E::NARROW {
+            slack = v.add(slack, v.mul(v.splat(k.slack_b), x.b));
+        }
+        self.ulp = v.max(v.mul(v.sub(size, slack), unulp), self.ulp);
+        self.score = v.max(v.mul(v.abs(x.d), f.inverse(f.power(t))), self.score);
+        let all = v.bits(u64::MAX);
+        let zero = v.splat(0.0);
+        let (top, top_slack) = (v.lt(hi, v.splat(E::THRESHOLD)), v.lt(slack, v.splat(f64::INFINITY)));
+        let mut flags = Flags {
+            bound: v.le(size, v.mul(v.splat(k.bound), t)),
+            exact: all,
+            explained: all,
+            usable: v.and(v.and(top, v.le(zero, x.b)), v.and(v.le(zero, slack), top_slack)),
+        };
+        if OTHER {
+            for p in [x.o, x.other] {
+                flags.usable = v.and(flags.usable, v.lt(v.add(v.abs(p), x.b), v.splat(E::THRESHOLD)));
+            }
+        }
+        if ROUND {
+            self.rounded::<E, V, OTHER>(v, k, &x, o, unulp, &mut flags);
+        }
+        if !E::NARROW {
+            self.be = v.add(self.be, v.mul(e, unulp));
+        }
+        flags
+    }
+
+    /// What depends on R: `path`, `exact` and, for narrow formats, `bias`.
+    #[inline(always)]
+    fn rounded<E: Elem, V: Vector<F = F>, const OTHER: bool>(
+        &mut self,
+        v: V,
+        k: &Consts,
+        x: &Element<F>,
+        o: F,
+        unulp: F,
+        flags: &mut Flags<F>,
+    ) {
+        let f = Lanes::<E, V>::new(v);
+        let within = |p: F| v.and(v.le(f.round(v.sub(p, x.b)), x.d), v.le(x.d, f.round(v.add(p, x.b))));
+        let mut r = f.round(o);
+        if OTHER {
+            // The nearer of the two need not be the one whose rounding the device has.
+            for p in [x.o, x.other] {
+                let candidate = f.round(p);
+                r = v.select(v.eq(x.d, candidate), candidate, r);
+            }
+            flags.explained = v.or(within(x.o), within(x.other));
+        } else {
+            flags.explained = within(o);
+        }
+        let off = v.sub(x.d, r);
+        let (one, zero) = (v.splat(1.0), v.splat(0.0));
+        let sign = |p: F| v.mul(v.with_sign(one, p), v.splat(k.zero_sign));
+        flags.exact = v.and(v.eq(v.mul(off, v.splat(k.exact)), zero), v.eq(sign(x.d), sign(r)));
+        self.differ = v.add(self.differ, v.andnot(v.eq(off, zero), one));
+        if E::NARROW {
+            let normal = v.le(v.splat(E::MIN_NORMAL), v.abs(o));
+            let counts = v.and(v.andnot(v.eq(r, o), normal), v.lt(v.abs(r), v.splat(E::MAX)));
+            let steps = v.and(counts, v.mul(off, unulp));
+            self.bn = v.add(self.bn, v.and(counts, one));
+            self.be = v.add(self.be, steps);
+            self.bs = v.add(self.bs, v.mul(steps, v.with_sign(one, o)));
+        }
+    }
+}
+
+impl Sums<f64> {
+    /// Spoils every difference figure of the lane: a result that is not finite where the oracle is.
+    pub fn spoil(&mut self) {
+        self.er2 = f64::INFINITY;
+        self.eo2 = f64::INFINITY;
+        self.ulp = f64::INFINITY;
+        self.differ += 1.0;
+    }
+}
+
+const ZERO: Sums<f64> = Sums {
+    er2: 0.0,
+    r2: 0.0,
+    eo2: 0.0,
+    o2: 0.0,
+    t2: 0.0,
+    ulp: 0.0,
+    score: 0.0,
+    bn: 0.0,
+    be: 0.0,
+    bs: 0.0,
+    differ: 0.0,
+};
+
+/// Accumulators: `G` vectors of lanes, element `i` of a row in lane `i` modulo `4 G`. The order of every sum follows from `G`
+/// alone, never from the machine.
+#[derive(Clone, Copy)]
+pub struct Acc<const G: usize> {
+    /// Lanes of each vector.
+    pub lanes: [[Sums<f64>; LANES]; G],
+}
+
+impl<const G: usize> Acc<G> {
     /// All zero.
     #[inline(always)]
     pub fn new() -> Self {
-        let z = [0.0; N];
-        Self { er2: z, r2: z, eo2: z, o2: z, t2: z, ulp: z, score: z, bn: z, be: z, bs: z, differ: z }
+        Self { lanes: [[ZERO; LANES]; G] }
     }
 
-    /// Adds element `x` in lane `l`.
+    /// Adds one element in lane `l`.
     #[inline(always)]
-    pub fn lane<E: Elem, const OTHER: bool, const ROUND: bool>(&mut self, k: &Consts, l: usize, x: Element) -> Flags {
-        let (mut o, mut e) = (x.o, x.d - x.o);
-        if OTHER {
-            let second = x.d - x.other;
-            let nearer = second.abs() < e.abs();
-            o = if nearer { x.other } else { o };
-            e = if nearer { second } else { e };
+    pub fn one<E: Elem, const OTHER: bool, const ROUND: bool>(
+        &mut self,
+        k: &Consts,
+        l: usize,
+        x: Element<f64>,
+    ) -> Flags<f64> {
+        self.lanes[l / LANES][l % LANES].add::<E, Scalar, OTHER, ROUND>(Scalar, k, x)
+    }
+
+    /// Vector `g` as the machine's lanes.
+    #[inline(always)]
+    pub fn load<V: Vector>(&self, v: V, g: usize) -> Sums<V::F> {
+        let get = |f: fn(&Sums<f64>) -> f64| v.load(std::array::from_fn(|l| f(&self.lanes[g][l])));
+        Sums {
+            er2: get(|s| s.er2),
+            r2: get(|s| s.r2),
+            eo2: get(|s| s.eo2),
+            o2: get(|s| s.o2),
+            t2: get(|s| s.t2),
+            ulp: get(|s| s.ulp),
+            score: get(|s| s.score),
+            bn: get(|s| s.bn),
+            be: get(|s| s.be),
+            bs: get(|s| s.bs),
+            differ: get(|s| s.differ),
         }
-        let (er, hi) = (x.d - x.r, o.abs() + x.b);
-        let t = x.b + E::ulp(hi) * 0.5;
-        let unulp = E::unulp(o);
-        self.er2[l] += er * er;
-        self.r2[l] += x.r * x.r;
-        self.eo2[l] += e * e;
-        self.o2[l] += o * o;
-        self.t2[l] += t * t;
-        let slack = if E::NARROW { k.slack_b * x.b + k.slack_m * x.m } else { k.slack_m * x.m };
-        self.ulp[l] = larger((e.abs() - slack) * unulp, self.ulp[l]);
-        self.score[l] = larger(x.d.abs() * inverse(power(t)), self.score[l]);
-        let mut flags = Flags {
-            bound: e.abs() <= k.bound * t,
-            exact: true,
-            explained: true,
-            usable: (hi < E::THRESHOLD) & (x.b >= 0.0) & (slack >= 0.0) & (slack < f64::INFINITY),
-        };
-        if OTHER {
-            flags.usable &= (x.o.abs() + x.b < E::THRESHOLD) & (x.other.abs() + x.b < E::THRESHOLD);
-        }
-        if ROUND {
-            let mut rounded = E::round(o);
-            let (low, high) = (E::round(o - x.b), E::round(o + x.b));
-            flags.explained = (low <= x.d) & (x.d <= high);
-            if OTHER {
-                // The nearer of the two need not be the one whose rounding the device has.
-                let (a, b) = (E::round(x.o), E::round(x.other));
-                rounded = if x.d == a { a } else { rounded };
-                rounded = if x.d == b { b } else { rounded };
-                let in_o = (E::round(x.o - x.b) <= x.d) & (x.d <= E::round(x.o + x.b));
-                let in_other = (E::round(x.other - x.b) <= x.d) & (x.d <= E::round(x.other + x.b));
-                flags.explained = in_o | in_other;
-            }
-            let off = x.d - rounded;
-            let sign = |v: f64| 1f64.copysign(v) * k.zero_sign;
-            flags.exact = (off * k.exact == 0.0) & (sign(x.d) == sign(rounded));
-            self.differ[l] += if off == 0.0 { 0.0 } else { 1.0 };
-            if E::NARROW {
-                let counts = (o.abs() >= E::MIN_NORMAL) & (rounded != o) & (rounded.abs() < E::MAX);
-                let steps = if counts { off * unulp } else { 0.0 };
-                self.bn[l] += if counts { 1.0 } else { 0.0 };
-                self.be[l] += steps;
-                self.bs[l] += steps * 1f64.copysign(o);
-            }
-        }
-        if !E::NARROW {
-            self.be[l] += e * unulp;
-        }
-        flags
+    }
+
+    /// Puts vector `g` back.
+    #[inline(always)]
+    pub fn store<V: Vector>(&mut self, v: V, g: usize, s: &Sums<V::F>) {
+        let columns = [s.er2, s.r2, s.eo2, s.o2, s.t2, s.ulp, s.score, s.bn, s.be, s.bs, s.differ].map(|c| v.store(c));
+        let [er2, r2, eo2, o2, t2, ulp, score, bn, be, bs, differ] = columns;
+        self.lanes[g] = std::array::from_fn(|l| Sums {
+            er2: er2[l],
+            r2: r2[l],
+            eo2: eo2[l],
+            o2: o2[l],
+            t2: t2[l],
+            ulp: ulp[l],
+            score: score[l],
+            bn: bn[l],
+            be: be[l],
+            bs: bs[l],
+            differ: differ[l],
+        });
     }
 
     /// Ends a row: its sums over `n` elements, and the accumulators ready for the next.
     #[inline(always)]
     pub fn end_row(&mut self, n: u64) -> Energy {
-        let energy = Energy { n, e2: sum(&self.eo2), o2: sum(&self.o2), t2: sum(&self.t2) };
-        self.eo2 = [0.0; N];
-        self.o2 = [0.0; N];
-        self.t2 = [0.0; N];
+        let energy = Energy { n, e2: self.sum(|s| s.eo2), o2: self.sum(|s| s.o2), t2: self.sum(|s| s.t2) };
+        for s in self.lanes.as_flattened_mut() {
+            (s.eo2, s.o2, s.t2) = (0.0, 0.0, 0.0);
+        }
         energy
     }
 
@@ -158,20 +262,24 @@ impl<const N: usize> Acc<N> {
     #[inline(always)]
     pub fn take_bias(&mut self) -> Bias {
         let mut bias = Bias::default();
-        for l in 0..N.min(RESIDUES) {
-            bias.n[l] = self.bn[l];
-            bias.e[l] = self.be[l];
-            bias.s[l] = self.bs[l];
+        for (l, s) in self.lanes.as_flattened_mut().iter_mut().take(RESIDUES).enumerate() {
+            (bias.n[l], bias.e[l], bias.s[l]) = (s.bn, s.be, s.bs);
+            (s.bn, s.be, s.bs) = (0.0, 0.0, 0.0);
         }
-        self.bn = [0.0; N];
-        self.be = [0.0; N];
-        self.bs = [0.0; N];
         bias
     }
-}
 
-/// Sum in lane order.
-#[inline(always)]
-pub fn sum<const N: usize>(v: &[f64; N]) -> f64 {
-    v.iter().fold(0.0, |a, b| a + b)
+    /// Sums against the reference, and largest figures: `(er2, r2, ulp, score, differing)`.
+    pub fn totals(&self) -> [f64; 5] {
+        let most = |f: fn(&Sums<f64>) -> f64| {
+            self.lanes.as_flattened().iter().fold(0.0, |a, s| super::partial::worse(f(s), a))
+        };
+        [self.sum(|s| s.er2), self.sum(|s| s.r2), most(|s| s.ulp), most(|s| s.score), self.sum(|s| s.differ)]
+    }
+
+    /// Sum in lane order.
+    #[inline(always)]
+    fn sum(&self, f: fn(&Sums<f64>) -> f64) -> f64 {
+        self.lanes.as_flattened().iter().fold(0.0, |a, s| a + f(s))
+    }
 }

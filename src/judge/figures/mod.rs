@@ -8,6 +8,7 @@ mod fold;
 mod lanes;
 pub mod partial;
 mod slow;
+mod vector;
 
 pub use fold::{BarFigure, bars};
 pub use lanes::Consts;
@@ -165,14 +166,17 @@ impl<'a> Input<'a> {
         let at = span.elements(self.layout.row_len);
         debug_assert_eq!(device.len(), at.len() * self.dtype.size());
         match self.dtype {
-            DType::F16 => self.span_of::<F16, 8>(span, device, at.start),
-            DType::Bf16 => self.span_of::<Bf16, 8>(span, device, at.start),
-            _ => self.span_of::<F32, 4>(span, device, at.start),
+            DType::F16 => self.span_of::<F16, 2>(span, device, at.start),
+            DType::Bf16 => self.span_of::<Bf16, 2>(span, device, at.start),
+            _ => self.span_of::<F32, 1>(span, device, at.start),
         }
     }
 
-    fn span_of<E: Elem, const N: usize>(&self, span: &Span, device: &[u8], first: usize) -> Partial {
-        fast::span::<E, N>(self, span, device, first).unwrap_or_else(|| slow::span::<E, N>(self, span, device, first))
+    fn span_of<E: Elem, const G: usize>(&self, span: &Span, device: &[u8], first: usize) -> Partial {
+        // A canary's probe: no vector to fill.
+        let tiny = device.len() < vector::LANES * E::SIZE;
+        let fast = if tiny { None } else { fast::span::<E, G>(self, span, device, first) };
+        fast.unwrap_or_else(|| slow::span::<E, G>(self, span, device, first))
     }
 
     /// Judges chunk `i` of the device's own bytes.

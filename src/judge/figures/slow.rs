@@ -4,6 +4,7 @@ use super::elem::{Elem, round_any};
 use super::fast::finish;
 use super::lanes::{Acc, Element};
 use super::partial::Partial;
+use super::vector::LANES;
 use super::{Input, Span};
 
 /// What the class bar says of one element.
@@ -19,17 +20,17 @@ enum Seen {
 }
 
 /// Judges a span.
-pub fn span<E: Elem, const N: usize>(c: &Input, span: &Span, device: &[u8], first: usize) -> Partial {
+pub fn span<E: Elem, const G: usize>(c: &Input, span: &Span, device: &[u8], first: usize) -> Partial {
     let len = c.layout.row_len;
     let whole = span.cols.len() == len;
-    let mut acc = Acc::<N>::new();
+    let mut acc = Acc::<G>::new();
     let mut p = Partial::default();
     for row in span.rows.clone().filter(|&row| !c.skips(row)) {
         let at = row * len + span.cols.start;
         let mut compared = 0;
         for j in 0..span.cols.len() {
             let i = at + j;
-            compared += u64::from(element::<E, N>(c, &mut p, &mut acc, j % N, i, E::get(device, i - first)));
+            compared += u64::from(element::<E, G>(c, &mut p, &mut acc, j % (LANES * G), i, E::get(device, i - first)));
         }
         let energy = acc.end_row(compared);
         p.energy.add(&energy);
@@ -42,18 +43,15 @@ pub fn span<E: Elem, const N: usize>(c: &Input, span: &Span, device: &[u8], firs
             }
         }
     }
-    let (seen, exact_seen, ulp) = (p.seen, p.exact_seen, p.ulp);
-    finish::<E, N>(&mut p, &mut acc, c);
-    (p.seen, p.exact_seen) = (seen, exact_seen);
-    p.ulp = super::partial::worse(ulp, p.ulp);
+    finish(&mut p, &mut acc, c.round);
     p
 }
 
 /// Adds one element; true when the difference bars compared it.
-fn element<E: Elem, const N: usize>(
+fn element<E: Elem, const G: usize>(
     c: &Input,
     p: &mut Partial,
-    acc: &mut Acc<N>,
+    acc: &mut Acc<G>,
     lane: usize,
     i: usize,
     d: f64,
@@ -98,10 +96,7 @@ fn element<E: Elem, const N: usize>(
             if exact_counts {
                 p.exact.hit(i);
             }
-            p.ulp = f64::INFINITY;
-            acc.er2[lane] = f64::INFINITY;
-            acc.eo2[lane] = f64::INFINITY;
-            acc.differ[lane] += 1.0;
+            acc.lanes[lane / LANES][lane % LANES].spoil();
             return true;
         }
         Seen::Compare => {}
@@ -116,14 +111,14 @@ fn element<E: Elem, const N: usize>(
         _ => (other, other),
     };
     let x = Element { d: d_or_o, r: r_here, o, other, b, m };
-    let f = acc.lane::<E, true, true>(&c.consts, lane, x);
-    if !f.bound {
+    let f = acc.one::<E, true, true>(&c.consts, lane, x);
+    if f.bound == 0.0 {
         p.bound.hit(i);
     }
-    if !f.exact {
+    if f.exact == 0.0 {
         p.exact.hit(i);
     }
-    if c.round && !f.explained {
+    if c.round && f.explained == 0.0 {
         p.unexplained.hit(i);
     }
     true

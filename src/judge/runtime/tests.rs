@@ -17,9 +17,9 @@ fn map() -> Vec<ByteMap<'static>> {
         element: 2,
         row_len: 2,
     };
-    let input = ByteMap { start: 4, guards: vec![], read_only: vec![4..8], ..plain("x") };
+    let input = ByteMap { start: 4, guards: vec![], read_only: std::iter::once(4..8).collect(), ..plain("x") };
     let output = ByteMap {
-        untouched: vec![12..14],
+        untouched: std::iter::once(12..14).collect(),
         written: vec![Run { bytes: 8..12, element: 0 }, Run { bytes: 14..16, element: 2 }],
         ..plain("y")
     };

@@ -1,4 +1,5 @@
 use super::*;
+use std::slice::from_ref;
 
 fn counts(pass: u64, fail: u64, error: u64, not_run: u64) -> Counts {
     Counts { planned: pass + fail + error + not_run, pass, fail, error, not_run, ..Counts::default() }
@@ -72,12 +73,12 @@ fn a_case_is_what_its_assertions_and_errors_say() {
     let vacuous = JudgeError::Vacuous { on: "y".into(), bar: "ulp" };
     let size = JudgeError::WrongSize { on: "y".into(), who: "device", got: 4, want: 1024 };
     let verdict = |a: &[Assertion], e: &[JudgeError]| case(a, e, Served::Board).0;
-    assert_eq!(verdict(&[good.clone()], &[]), Verdict::Pass);
-    assert_eq!(case(&[good.clone()], &[], Served::Reference).0, Verdict::Reference);
+    assert_eq!(verdict(from_ref(&good), &[]), Verdict::Pass);
+    assert_eq!(case(from_ref(&good), &[], Served::Reference).0, Verdict::Reference);
     assert_eq!(verdict(&[good.clone(), bad.clone()], &[]), Verdict::Fail);
-    assert_eq!(verdict(&[bad.clone()], &[vacuous.clone()]), Verdict::Fail);
-    assert_eq!(verdict(&[good.clone()], &[vacuous]), Verdict::Error);
-    assert_eq!(verdict(&[bad.clone()], &[size]), Verdict::Error);
+    assert_eq!(verdict(from_ref(&bad), from_ref(&vacuous)), Verdict::Fail);
+    assert_eq!(verdict(from_ref(&good), &[vacuous]), Verdict::Error);
+    assert_eq!(verdict(from_ref(&bad), &[size]), Verdict::Error);
     assert_eq!(verdict(&[bad, reference.clone()], &[]), Verdict::Error);
     assert_eq!(verdict(&[good, reference], &[]), Verdict::Error);
     assert_eq!(verdict(&[], &[]), Verdict::Error);

@@ -159,17 +159,12 @@ fn worst_ulp(dtype: DType, out: &[u8], oracle: &Oracle, l32: f64) -> f64 {
 /// Runs every suite case of `op` on the reference tier against the declared path; prints the worst figures and returns the worst
 /// ratio of error to bound.
 pub fn check_suite(op: &dyn Contract) -> f64 {
-    check_suite_by(op, |p, plan, inputs| op.reference(p, plan, inputs))
-}
-
-/// [`check_suite`] with another way to compute the outputs.
-pub fn check_suite_by(op: &dyn Contract, compute: impl Fn(&Params, &Plan, &Inputs) -> Vec<Vec<u8>>) -> f64 {
     let (mut worst, mut ratio_f32, mut worst_f32) = (0f64, 0f64, 0f64);
     for p in suite_cases(op) {
         let plan = op.plan(&p).unwrap_or_else(|e| panic!("{p:?}: {e}"));
         check_launches(op, &plan);
         let inputs = inputs(&plan, &format!("{p:?}"));
-        let outs = compute(&p, &plan, &inputs);
+        let outs = op.reference(&p, &plan, &inputs);
         let oracles = op.oracle(&p, &plan, &inputs, op.paths(&p)[0]);
         for ((out, oracle), (_, arg, spec)) in outs.iter().zip(&oracles).zip(plan.outputs()) {
             let dtype = arg.view.dtype;

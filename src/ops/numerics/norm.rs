@@ -12,10 +12,8 @@ pub fn inverse_rms(row: &[f32], eps: f32) -> f32 {
 /// `(v * inv) * w` with `w + 1` in f32 for gemma, elementwise into `out`.
 #[inline(always)]
 pub fn scale(row: &[f32], inv: f32, w: &[f32], gemma: bool, out: &mut [f32]) {
-    let shift = if gemma { 1.0 } else { 0.0 };
     for ((o, v), w) in out.iter_mut().zip(row).zip(w) {
-        // Without gemma the addition of +0 could only turn -0 into +0, so it is not made.
-        let w = if gemma { w + shift } else { *w };
+        let w = if gemma { w + 1.0 } else { *w };
         *o = (v * inv) * w;
     }
 }

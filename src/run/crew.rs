@@ -1,0 +1,96 @@
+//! A worker as the supervisor keeps it, and which case its death costs. Refuses to guess.
+
+use super::process::Process;
+use std::time::Instant;
+
+/// Why no more cases are handed out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stop {
+    /// Ctrl-C or SIGTERM.
+    Interrupted,
+    /// `--max-time` is over.
+    Time,
+    /// A case failed under `--fail-fast`.
+    FailFast,
+    /// The board does not work any more, and why.
+    Wedged(String),
+}
+
+impl Stop {
+    /// The reason of the cases that do not run.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Interrupted => "interrupted".to_string(),
+            Self::Time => "time: --max-time was over".to_string(),
+            Self::FailFast => "an earlier case failed (--fail-fast)".to_string(),
+            Self::Wedged(why) => format!("board wedged: {why}"),
+        }
+    }
+}
+
+/// How far a case is that a worker has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stage {
+    /// Handed out, perhaps being prepared.
+    Assigned,
+    /// On the board since.
+    OnBoard(Instant),
+    /// Off the board, without a verdict.
+    Judged,
+}
+
+/// A worker and the cases that it has.
+pub struct Worker {
+    /// Its number in this run.
+    pub name: u64,
+    /// The process.
+    pub process: Process,
+    /// Cases in the order in which they were assigned.
+    pub cases: Vec<(usize, Stage)>,
+    /// It has opened the board.
+    pub ready: bool,
+    /// It gets one case at a time.
+    pub careful: bool,
+    /// Said `retire` or `bye`: its end is no death.
+    pub leaving: Option<Instant>,
+    /// Its pipe is closed since.
+    pub closed: Option<Instant>,
+    /// When it last said something.
+    pub heard: Instant,
+    /// Why we killed it.
+    pub killed: Option<String>,
+}
+
+/// The case to charge with a death, and what it was at.
+pub fn charged(cases: &[(usize, Stage)]) -> Option<(usize, &'static str)> {
+    if let Some((case, _)) = cases.iter().find(|(_, s)| matches!(s, Stage::OnBoard(_))) {
+        return Some((*case, "ran on the board"));
+    }
+    // With several, one may be judged while another is prepared: it cannot be told which of them it was.
+    match cases {
+        [(case, Stage::Judged)] => Some((*case, "was judged")),
+        [(case, _)] => Some((*case, "was prepared")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_case_on_the_board_is_charged_and_no_other() {
+        let on_board = Stage::OnBoard(Instant::now());
+        let cases = [(1, Stage::Judged), (2, on_board), (3, Stage::Assigned)];
+        assert_eq!(charged(&cases).map(|c| c.0), Some(2));
+    }
+
+    #[test]
+    fn a_judged_and_a_prepared_case_are_tried_again_one_at_a_time() {
+        let cases = [(1, Stage::Judged), (2, Stage::Assigned)];
+        assert_eq!(charged(&cases), None);
+        assert_eq!(charged(&cases[..1]), Some((1, "was judged")));
+        assert_eq!(charged(&cases[1..]), Some((2, "was prepared")));
+        assert_eq!(charged(&[]), None);
+    }
+}
