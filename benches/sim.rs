@@ -55,8 +55,8 @@ extern "C" __global__ void matmul(const float* x, float* y, int n, float a) {
 struct Bench {
     board: assay::board::sim::SimBoard,
     module: Module,
-    x: Buffer,
-    y: Buffer,
+    x: Bound,
+    y: Bound,
 }
 
 impl Bench {
@@ -64,8 +64,7 @@ impl Bench {
     fn time(&mut self, kernel: &str, grid: u32, n: i32, sanitise: bool) -> f64 {
         let mut best = f64::MAX;
         for _ in 0..20 {
-            let mut c =
-                cmd(self.module, kernel, grid, 256, vec![ptr(&self.x), ptr(&self.y), Bound::I32(n), Bound::F32(1.0)]);
+            let mut c = cmd(self.module, kernel, grid, 256, vec![self.x, self.y, Bound::I32(n), Bound::F32(1.0)]);
             c.mode.sanitise = sanitise;
             self.board.launch(c);
             let done = self.board.wait(Deadline::after(std::time::Duration::from_secs(60))).expect("runs");
@@ -81,8 +80,15 @@ fn main() {
     let mut board = board("gfx1151");
     let module = board.load(&kernels.image).expect("loads");
     let n = 65_536usize;
-    let (x, y) = (upload(&mut board, &f32s(&vec![0.5; n])), upload(&mut board, &f32s(&vec![0.0; n])));
-    let mut b = Bench { board, module, x, y };
+    // One buffer with two arguments in it, as a case has them.
+    let buffer = upload(&mut board, &f32s(&vec![0.5; 2 * n]));
+    let extent = |name: &str, start: usize, writable| {
+        let (start, end) = (start as u64 * 4, (start + n) as u64 * 4);
+        Extent { name: name.into(), start, end, writable, initialised: true }
+    };
+    board.declare(&buffer, &[extent("x", 0, false), extent("y", n, true)]);
+    let at = |offset: usize| Bound::Ptr { buffer: buffer.id, offset: offset as u64 * 4 };
+    let mut b = Bench { board, module, x: at(0), y: at(n) };
     let threads = n as f64;
     for kernel in ["scale", "silu"] {
         let (plain, watched) = (b.time(kernel, 256, n as i32, false), b.time(kernel, 256, n as i32, true));
