@@ -186,3 +186,36 @@ fn what_a_plain_launch_wrote_is_not_called_uninitialised() {
     assert_eq!(counts, [0, 0, 1]);
     assert_eq!(done.findings[2][0].kind, FindingKind::Uninitialised);
 }
+
+#[test]
+fn scoped_atomics_are_atomics() {
+    let source = r#"
+extern "C" __global__ void k(const float* x, float* y, int n) {
+    unsigned* u = (unsigned*)y;
+    if (threadIdx.x == 0) __hip_atomic_store(u, 0u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    __syncthreads();
+    __hip_atomic_fetch_add(u, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    unsigned seen = __hip_atomic_load(u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    while (!__hip_atomic_compare_exchange_strong(u, &seen, seen + 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)) {}
+    __syncthreads();
+    if (threadIdx.x == 0 && *u != 128) y[9] = x[999];
+}"#;
+    let found = watched(source, 1, 64);
+    assert!(found.iter().all(|f| f.kind == FindingKind::Uninitialised), "{found:?}");
+}
+
+#[test]
+fn an_atomic_of_another_block_races_with_a_plain_read_after_ones_own() {
+    let found = watched(&body("    if (t == 0) { atomicExch(&y[0], 1.0f); if (blockIdx.x == 3) y[1] = y[0]; }"), 4, 32);
+    assert_eq!(kinds(&found), [FindingKind::Race], "{found:?}");
+}
+
+#[test]
+fn a_read_by_an_earlier_block_races_with_a_later_blocks_write() {
+    let source = body(
+        "    if (blockIdx.x == 0 && t == 0) y[0] = 0.0f;\n    float v = 0;\n    if (blockIdx.x == 1) v = ((volatile float*)y)[5];\n    if (blockIdx.x == 2) { v = ((volatile float*)y)[5]; __syncthreads(); if (t == 1) y[5] = v; }",
+    );
+    let found = watched(&source, 3, 32);
+    assert!(kinds(&found).contains(&FindingKind::Race), "{found:?}");
+    assert!(found.iter().any(|f| f.detail.contains("block [1, 0, 0]")), "{found:?}");
+}

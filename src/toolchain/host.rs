@@ -108,6 +108,10 @@ const GCC_FLAGS: &[&str] = &["-fno-gnu-unique", "-fno-extern-tls-init", "-fno-se
 pub const SANITISE_FLAGS: &[&str] =
     &["-DASSAY_SANITISE", "-fsanitize=thread", "-g1", "-fno-builtin-memcpy", "-fno-builtin-memset"];
 
+/// Entering and leaving functions is of no interest; each compiler has its own way to say so.
+const GCC_QUIET: &[&str] = &["--param", "tsan-instrument-func-entry-exit=0"];
+const CLANG_QUIET: &[&str] = &["-mllvm", "-tsan-instrument-func-entry-exit=0"];
+
 /// Kernels that `source` defines, found in its preprocessed text, so that those made by macros count and commented ones do not.
 ///
 /// # Errors
@@ -163,13 +167,16 @@ fn write(path: &Path, text: &str) -> Result<(), BuildError> {
 fn compiler(request: &Request) -> Command {
     let mut cmd = Command::new(request.compiler);
     cmd.args(FLAGS).env("LC_ALL", "C");
-    let clang = request.compiler.file_name().is_some_and(|n| n.to_string_lossy().contains("clang"));
-    cmd.args(if clang { &[] } else { GCC_FLAGS });
+    cmd.args(if is_clang(request) { &[] } else { GCC_FLAGS });
     for dir in request.includes {
         cmd.arg("-I").arg(dir);
     }
     cmd.arg("-I").arg(request.headers);
     cmd
+}
+
+fn is_clang(request: &Request) -> bool {
+    request.compiler.file_name().is_some_and(|n| n.to_string_lossy().contains("clang"))
 }
 
 /// Runs a step; its standard output and its messages.
@@ -213,7 +220,10 @@ fn library(
         |ext: &str| base.with_file_name(format!("{}.{ext}", base.file_name().unwrap_or_default().to_string_lossy()));
     let (object, stub, library) = (with("o"), with("s"), with("so"));
     let mut compile = compiler(request);
-    compile.args(if sanitise { SANITISE_FLAGS } else { &[] }).arg("-c").arg(unit).arg("-o").arg(&object);
+    if sanitise {
+        compile.args(SANITISE_FLAGS).args(if is_clang(request) { CLANG_QUIET } else { GCC_QUIET });
+    }
+    compile.arg("-c").arg(unit).arg("-o").arg(&object);
     let (_, log) = run(compile, request)?;
     let bytes = std::fs::read(&object).map_err(|e| io("reading", &object, e))?;
     let names: Vec<&str> = kernels.iter().map(|k| k.symbol.as_str()).collect();

@@ -1,9 +1,15 @@
 //! The worker's side of a simulated board: allocations, the lazy queue, and the executor that comes and goes.
 #![allow(unsafe_code)]
 
+mod batch;
+mod death;
+
+use batch::Queued;
+use death::describe;
+
 use super::arena::{PAGE, SPAN, Segment, memory_file};
 use super::link::{Link, Silence};
-use super::wire::{self, Command, Config, Fault, IN_PLACE, Reader, Value, Writer, status};
+use super::wire::{self, Command, Config, Fault, Reader, Value, Writer, status};
 use crate::board::{
     Board, BoardError, Bound, Buffer, Completion, Deadline, Extent, Facts, Finding, HostView, Image, Kind, LaunchCmd,
     Module, NotAddressable,
@@ -49,12 +55,6 @@ struct Allocation {
     kind: Kind,
     sealed: Vec<Range<usize>>,
     extents: Vec<Extent>,
-}
-
-enum Queued {
-    In { address: u64, bytes: Arc<Vec<u8>> },
-    Out { address: u64, bytes: usize },
-    Launch(wire::Launch),
 }
 
 /// A mapping in the worker.
@@ -297,161 +297,6 @@ impl SimBoard {
         }
         Ok(Completion { elapsed: Duration::from_nanos(nanos), copied: Vec::new(), findings, launches: ran })
     }
-
-    fn fault(&self, f: Fault, commands: &[Command]) -> BoardError {
-        let signal = match f.signal as i32 {
-            libc::SIGSEGV => "invalid address",
-            libc::SIGBUS => "bus error",
-            libc::SIGFPE => "arithmetic trap",
-            libc::SIGILL => "illegal instruction",
-            libc::SIGABRT => "abort",
-            _ => "signal",
-        };
-        let kernel = match commands.iter().filter(|c| matches!(c, Command::Launch(_))).nth(f.launch as usize) {
-            Some(Command::Launch(l)) => l.kernel.clone(),
-            _ => "no kernel".into(),
-        };
-        let near =
-            if f.signal as i32 == libc::SIGABRT { String::new() } else { format!("; {}", self.nearest(f.address)) };
-        let detail = format!("{signal}, block {:?}, thread {:?}{near}", f.block, f.thread);
-        BoardError::Fault { address: f.address, kernel, detail }
-    }
-
-    /// Where an address lies among the allocations.
-    fn nearest(&self, address: u64) -> String {
-        let distance = |a: &Allocation| {
-            let end = a.address + a.bytes as u64;
-            if address < a.address { a.address - address } else { (address + 1).saturating_sub(end) }
-        };
-        let Some((id, a)) = self.buffers.iter().min_by_key(|(id, a)| (distance(a), **id)) else {
-            return "no allocation".into();
-        };
-        let (kind, bytes) = (a.kind, a.bytes);
-        let end = a.address + bytes as u64;
-        if address < a.address {
-            format!("{} bytes before buffer {id} ({kind:?}, {bytes} bytes)", a.address - address)
-        } else if address >= end {
-            format!("{} bytes past the end of buffer {id} ({kind:?}, {bytes} bytes)", address - end)
-        } else {
-            let offset = address - a.address;
-            let sealed = a.sealed.iter().any(|r| r.contains(&(offset as usize)));
-            let why = if sealed {
-                ", sealed"
-            } else if self.reaches(kind) {
-                ""
-            } else {
-                ", not addressable by kernels"
-            };
-            format!("byte {offset} of buffer {id} ({kind:?}, {bytes} bytes{why})")
-        }
-    }
-}
-
-/// The launch of that number, for a sentence.
-fn describe(commands: &[Command], index: u32, block: u64) -> Option<String> {
-    match commands.iter().filter(|c| matches!(c, Command::Launch(_))).nth(index as usize)? {
-        Command::Launch(l) => Some(format!("{} (launch {index} of the batch, block {block})", l.kernel)),
-        _ => None,
-    }
-}
-
-/// A queue turned into commands: what goes where in the staging files.
-#[derive(Default)]
-struct Batch {
-    commands: Vec<Command>,
-    outs: Vec<(u64, usize)>,
-    ins: u64,
-    staged: HashMap<*const Vec<u8>, u64>,
-}
-
-impl SimBoard {
-    /// Places the bytes of copies: before the first launch straight into device memory, later ones in the staging file.
-    fn stage(&mut self, queue: Vec<Queued>) -> Result<Batch, BoardError> {
-        let mut b = Batch::default();
-        let mut out = 0u64;
-        let mut direct = true;
-        for q in queue {
-            match q {
-                Queued::In { address, bytes } => {
-                    let length = bytes.len() as u64;
-                    let from = if direct {
-                        let segment = if address >= self.arena.base && address - self.arena.base < SPAN {
-                            &self.arena
-                        } else {
-                            &self.host
-                        };
-                        put(&segment.file, &bytes, segment.offset(address))?;
-                        IN_PLACE
-                    } else if let Some(&at) = b.staged.get(&Arc::as_ptr(&bytes)) {
-                        at
-                    } else {
-                        put(&self.staging_in, &bytes, b.ins)?;
-                        b.staged.insert(Arc::as_ptr(&bytes), b.ins);
-                        b.ins += length;
-                        b.ins - length
-                    };
-                    b.commands.push(Command::CopyIn { address, bytes: length, from });
-                }
-                Queued::Out { address, bytes } => {
-                    direct = false;
-                    b.commands.push(Command::CopyOut { address, bytes: bytes as u64, to: out });
-                    b.outs.push((out, bytes));
-                    out += bytes as u64;
-                }
-                Queued::Launch(l) => {
-                    direct = false;
-                    if self.loaded.insert((l.module, l.sanitise)) {
-                        let path = self.library(l.module, l.sanitise)?;
-                        b.commands.push(Command::Load { module: l.module, sanitised: l.sanitise, path });
-                    }
-                    b.commands.push(Command::Launch(Box::new(l)));
-                }
-            }
-        }
-        Ok(b)
-    }
-
-    fn library(&self, module: u64, sanitise: bool) -> Result<String, BoardError> {
-        let image = &self.images[module as usize];
-        let path = if sanitise { image.sanitised.as_ref() } else { Some(&image.path) };
-        path.map(|p| p.display().to_string()).ok_or_else(|| BoardError::Refused {
-            what: "a sanitised launch".into(),
-            need: "the sanitised build of the kernel".into(),
-            have: format!("only {}", image.path.display()),
-        })
-    }
-}
-
-fn put(file: &OwnedFd, mut bytes: &[u8], mut at: u64) -> Result<(), BoardError> {
-    while !bytes.is_empty() {
-        match rustix::io::pwrite(file, bytes, at) {
-            Ok(n) => {
-                bytes = &bytes[n..];
-                at += n as u64;
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(lost("writing simulated device memory", e)),
-        }
-    }
-    Ok(())
-}
-
-fn get(file: &OwnedFd, length: usize, mut at: u64) -> Result<Vec<u8>, BoardError> {
-    let mut bytes = Vec::with_capacity(length);
-    while bytes.len() < length {
-        let left = length - bytes.len();
-        match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), at) {
-            Ok(0) => return Err(lost("reading simulated device memory", "it ends early")),
-            Ok(n) => {
-                // The capacity may exceed the length asked for.
-                bytes.truncate(length);
-                at += n.min(left) as u64;
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(lost("reading simulated device memory", e)),
-        }
-    }
-    Ok(bytes)
 }
 
 impl Board for SimBoard {
@@ -626,8 +471,7 @@ impl Board for SimBoard {
             }
         }
         let mut done = result?;
-        done.copied =
-            batch.outs.iter().map(|&(at, bytes)| get(&self.staging_out, bytes, at)).collect::<Result<_, _>>()?;
+        done.copied = self.collect(&batch)?;
         Ok(done)
     }
 }

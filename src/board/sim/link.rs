@@ -5,7 +5,6 @@
 use super::arena::memory_file;
 use super::wire::{Config, MAGIC};
 use crate::board::Deadline;
-use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -17,6 +16,9 @@ use std::time::Duration;
 
 /// Longest reply that is believed.
 const MAX_REPLY: usize = 64 << 20;
+
+/// Longest sleep between looks at the deadline.
+const SLICE: Duration = Duration::from_millis(50);
 
 /// Why no reply came.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub struct Link {
     socket: UnixStream,
     errors: OwnedFd,
     status: OwnedFd,
+    /// Read timeout of the socket.
+    slice: Duration,
 }
 
 impl Link {
@@ -64,7 +68,7 @@ impl Link {
             });
         }
         let child = spawn(command)?;
-        Ok(Self { child, socket, errors, status })
+        Ok(Self { child, socket, errors, status, slice: Duration::ZERO })
     }
 
     /// Sends a request and waits for the body of the reply, which replaces what `body` held.
@@ -75,41 +79,53 @@ impl Link {
         if let Err(e) = self.socket.write_all(request) {
             return Err(Silence::Ended(self.obituary(&format!("cannot be written to ({e})"))));
         }
-        let mut head = [0u8; 8];
-        self.fill(&mut head, deadline)?;
-        let word = |i: usize| u32::from_le_bytes(head[i..i + 4].try_into().expect("4 bytes"));
-        let length = word(4) as usize;
-        if word(0) != MAGIC || length == 0 || length > MAX_REPLY {
-            return Err(Silence::Ended(self.obituary("answered rubbish")));
-        }
         body.clear();
-        body.resize(length, 0);
-        self.fill(body, deadline)
-    }
-
-    fn fill(&mut self, mut into: &mut [u8], deadline: Deadline) -> Result<(), Silence> {
-        while !into.is_empty() {
-            self.wait_readable(deadline)?;
-            match self.socket.read(into) {
-                Ok(0) => return Err(Silence::Ended(self.obituary("closed its socket"))),
-                Ok(n) => into = &mut into[n..],
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(Silence::Ended(self.obituary(&format!("cannot be read from ({e})")))),
+        body.resize(4096, 0);
+        let (mut got, mut need) = (0, 8);
+        while got < need {
+            got += self.receive(deadline, &mut body[got..])?;
+            if got >= 8 && need == 8 {
+                let word = |i: usize| u32::from_le_bytes(body[i..i + 4].try_into().expect("4 bytes"));
+                let length = word(4) as usize;
+                if word(0) != MAGIC || length == 0 || length > MAX_REPLY {
+                    return Err(Silence::Ended(self.obituary("answered rubbish")));
+                }
+                need = 8 + length;
+                if body.len() < need {
+                    body.resize(need, 0);
+                }
             }
         }
+        if got > need {
+            return Err(Silence::Ended(self.obituary("answered rubbish")));
+        }
+        body.truncate(need);
+        body.drain(..8);
         Ok(())
     }
 
-    fn wait_readable(&mut self, deadline: Deadline) -> Result<(), Silence> {
+    /// Some bytes, at least one. Sleeps in slices, so that the usual wait costs one system call and no timer to set.
+    fn receive(&mut self, deadline: Deadline, into: &mut [u8]) -> Result<usize, Silence> {
         loop {
             let left = deadline.left();
-            let timeout = rustix::event::Timespec::try_from(left).ok();
-            let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
-            match poll(&mut fds, timeout.as_ref()) {
-                Ok(0) => return Err(Silence::Deadline),
-                Ok(_) => return Ok(()),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(e) => return Err(Silence::Ended(self.obituary(&format!("cannot be polled ({e})")))),
+            if left.is_zero() {
+                return Err(Silence::Deadline);
+            }
+            let slice = left.min(SLICE);
+            if self.slice != slice {
+                let set = self.socket.set_read_timeout(Some(slice));
+                set.map_err(|e| Silence::Ended(self.obituary(&format!("cannot be waited for ({e})"))))?;
+                self.slice = slice;
+            }
+            match self.socket.read(into) {
+                Ok(0) => return Err(Silence::Ended(self.obituary("closed its socket"))),
+                Ok(n) => return Ok(n),
+                Err(e)
+                    if matches!(
+                        e.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                    ) => {}
+                Err(e) => return Err(Silence::Ended(self.obituary(&format!("cannot be read from ({e})")))),
             }
         }
     }

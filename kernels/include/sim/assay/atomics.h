@@ -2,37 +2,50 @@
 // deterministic too. Sanitised builds announce the access as atomic and do it in a function that is not instrumented.
 #pragma once
 
+#define ASSAY_QUIET __attribute__((no_sanitize("thread")))
 #ifdef ASSAY_SANITISE
-#define ASSAY_ATOMIC template <class T, class F> __attribute__((noinline, no_sanitize("thread")))
-#define ASSAY_ANNOUNCE(p) assay_atomic(p, sizeof *(p))
+#define ASSAY_ATOMIC __attribute__((noinline)) ASSAY_QUIET
+#define ASSAY_ANNOUNCE(p, blind) assay_atomic(p, sizeof *(p) | uint64_t(blind) << 63)
 #else
-#define ASSAY_ATOMIC template <class T, class F> inline __attribute__((always_inline))
-#define ASSAY_ANNOUNCE(p) (void)0
+#define ASSAY_ATOMIC inline __attribute__((always_inline))
+#define ASSAY_ANNOUNCE(p, blind) (void)(blind)
 #endif
 
 namespace assay {
-// Returns the old value, as every HIP atomic does.
-ASSAY_ATOMIC T rmw(T* p, F change) {
-    ASSAY_ANNOUNCE(p);
-    const T old = *p;
-    *p = change(old);
+template <class T, class F>
+ASSAY_ATOMIC T change(T* p, F change) {
+    // Volatile, or the optimiser moves a load into the caller, where it would count as a plain read.
+    volatile T* const word = p;
+    const T old = *word;
+    *word = change(old);
     return old;
+}
+// Returns the old value, as every HIP atomic does; a blind one does not look at it. Inlined, so that the announcement stands
+// in the user's own line.
+template <class T, class F>
+inline __attribute__((always_inline)) T rmw(T* p, F f, bool blind = false) {
+    ASSAY_ANNOUNCE(p, blind);
+    return change(p, f);
 }
 }  // namespace assay
 
-#define ASSAY_QUIET __attribute__((no_sanitize("thread")))
 #define ASSAY_RMW(name, T, expression)                                                                  \
     ASSAY_FN T name(T* p, T v) {                                                                        \
         return assay::rmw(p, [v](T old) ASSAY_QUIET -> T { (void)old; return static_cast<T>(expression); }); \
     }                                                                                                   \
     ASSAY_FN T name##_system(T* p, T v) { return name(p, v); }                                          \
     ASSAY_FN T name##_block(T* p, T v) { return name(p, v); }
-// Signed sums wrap, as on boards.
-#define ASSAY_WRAP(T, op) std::conditional_t<std::is_integral<T>::value, std::make_unsigned<T>, std::common_type<T>>
+#define ASSAY_BLIND(name, T, expression)                                                                \
+    ASSAY_FN T name(T* p, T v) {                                                                        \
+        return assay::rmw(p, [v](T old) ASSAY_QUIET -> T { (void)old; return expression; }, true);      \
+    }                                                                                                   \
+    ASSAY_FN T name##_system(T* p, T v) { return name(p, v); }                                          \
+    ASSAY_FN T name##_block(T* p, T v) { return name(p, v); }
+// Signed sums wrap, as on boards: U is the unsigned twin.
 #define ASSAY_ARITHMETIC(T, U)                                                      \
     ASSAY_RMW(atomicAdd, T, static_cast<U>(old) + static_cast<U>(v))                \
     ASSAY_RMW(atomicSub, T, static_cast<U>(old) - static_cast<U>(v))                \
-    ASSAY_RMW(atomicExch, T, v)                                                     \
+    ASSAY_BLIND(atomicExch, T, v)                                                     \
     ASSAY_RMW(atomicMin, T, v < old ? v : old)                                      \
     ASSAY_RMW(atomicMax, T, v > old ? v : old)
 #define ASSAY_BITWISE(T)                     \
@@ -75,6 +88,42 @@ template <class T>
 ASSAY_FN T atomicAddNoRet(T* p, T v) {
     return atomicAdd(p, v);
 }
+
+// The scoped forms; order and scope are the strongest here.
+#define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
+#define __HIP_MEMORY_SCOPE_WAVEFRONT 2
+#define __HIP_MEMORY_SCOPE_WORKGROUP 3
+#define __HIP_MEMORY_SCOPE_AGENT 4
+#define __HIP_MEMORY_SCOPE_SYSTEM 5
+namespace assay {
+template <class T>
+struct Same {
+    using type = T;
+};
+template <class T>
+using Value = typename Same<T>::type;  // taken from the pointer, as the builtins do
+template <class T>
+inline T scoped_load(T* p) {
+    return rmw(p, [](T old) ASSAY_QUIET -> T { return old; });
+}
+template <class T>
+inline bool scoped_cas(T* p, T* expected, Value<T> wanted) {
+    const T want = *expected, old = rmw(p, [=](T now) ASSAY_QUIET -> T { return now == want ? wanted : now; });
+    if (old != want) *expected = old;
+    return old == want;
+}
+}  // namespace assay
+#define __hip_atomic_load(p, order, scope) ::assay::scoped_load(p)
+#define __hip_atomic_store(p, v, order, scope) ((void)atomicExch(p, v))
+#define __hip_atomic_exchange(p, v, order, scope) atomicExch(p, v)
+#define __hip_atomic_fetch_add(p, v, order, scope) atomicAdd(p, v)
+#define __hip_atomic_fetch_and(p, v, order, scope) atomicAnd(p, v)
+#define __hip_atomic_fetch_or(p, v, order, scope) atomicOr(p, v)
+#define __hip_atomic_fetch_xor(p, v, order, scope) atomicXor(p, v)
+#define __hip_atomic_fetch_min(p, v, order, scope) atomicMin(p, v)
+#define __hip_atomic_fetch_max(p, v, order, scope) atomicMax(p, v)
+#define __hip_atomic_compare_exchange_strong(p, e, w, success, failure, scope) ::assay::scoped_cas(p, e, w)
+#define __hip_atomic_compare_exchange_weak(p, e, w, success, failure, scope) ::assay::scoped_cas(p, e, w)
 
 #ifdef ASSAY_SANITISE
 ASSAY_FN void __threadfence() { assay_fence(); }

@@ -31,7 +31,8 @@ enum : uint32_t { ASSAY_BARRIER = 0, ASSAY_BARRIER_COUNT = 1, ASSAY_BARRIER_AND 
 __attribute__((visibility("hidden"))) uint32_t assay_barrier(const AssaySite* site, uint32_t kind, uint32_t predicate);
 __attribute__((visibility("hidden"))) uint64_t assay_wave(const AssaySite* site, uint32_t kind, uint64_t value, int32_t arg,
                                                           int32_t width, uint64_t mask);
-// Read-modify-write of `bytes` at `address` by the current lane; sanitised builds only.
+// Read-modify-write of `bytes` at `address` by the current lane; bit 63 says that the old value does not matter. Sanitised
+// builds only.
 __attribute__((visibility("hidden"))) void assay_atomic(const void* address, uint64_t bytes);
 __attribute__((visibility("hidden"))) void assay_fence();
 __attribute__((visibility("hidden"))) uint32_t assay_lane();

@@ -223,11 +223,14 @@ unsafe fn resume_ready(e: *mut Engine, n: usize) {
     unsafe {
         let (sequence, ids) = ((*e).sequence.as_ptr(), (*e).ids.as_ptr());
         let (slots, coroutines) = ((*e).lanes.slots.as_ptr(), (*e).lanes.coroutines.as_mut_ptr());
-        let thread = (*e).state.thread;
+        let (thread, sanitised) = ((*e).state.thread, (*e).sanitised);
         for i in 0..n {
             let lane = *sequence.add(i) as usize;
             if (*slots.add(lane)).wait == Wait::Ready {
                 (*e).lanes.current = lane as u32;
+                if sanitised {
+                    sanitise::sanitiser().enter(lane as u32);
+                }
                 *thread = *ids.add(lane);
                 (*coroutines.add(lane)).resume(());
             }

@@ -158,6 +158,7 @@ unsafe fn watched_lanes(e: *mut Engine, kernel: &Kernel) {
         let n = (*e).sequence.len();
         for i in 0..n {
             (*e).lanes.current = (&(*e).sequence)[i];
+            sanitise::sanitiser().enter((*e).lanes.current);
             *(*e).state.thread = (&(*e).list)[i];
             (kernel.lane)((*e).packed.as_ptr().cast());
         }

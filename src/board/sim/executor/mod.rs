@@ -70,6 +70,7 @@ impl Executor {
     fn new(config: Config, socket: UnixStream, files: memory::Files) -> std::io::Result<Self> {
         die_with_parent(&socket)?;
         let memory = Memory::map(&config, files)?;
+        sanitise::install();
         let wave = config.facts.wave;
         let engine = Engine::new(config.facts, memory.status());
         fault::install(config.socket, engine)?;
@@ -77,21 +78,29 @@ impl Executor {
     }
 
     fn serve(mut self) -> std::io::Result<()> {
-        let (mut request, mut reply) = (Vec::new(), Vec::new());
+        let (mut request, mut reply) = (vec![0; 64 << 10], Vec::new());
         loop {
-            let mut head = [0u8; 8];
-            match self.socket.read_exact(&mut head) {
-                Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
-                other => other?,
+            // A request seldom needs a second read.
+            let (mut got, mut need) = (0, 8);
+            while got < need {
+                match self.socket.read(&mut request[got..])? {
+                    0 if got == 0 => return Ok(()),
+                    0 => return Err(std::io::Error::other("the worker stopped in the middle of a request")),
+                    n => got += n,
+                }
+                if got >= 8 && need == 8 {
+                    let word = |i: usize| u32::from_le_bytes(request[i..i + 4].try_into().expect("4 bytes"));
+                    if word(0) != MAGIC {
+                        return Err(std::io::Error::other("the worker sent rubbish"));
+                    }
+                    need = 8 + word(4) as usize;
+                    if request.len() < need {
+                        request.resize(need, 0);
+                    }
+                }
             }
-            let word = |i: usize| u32::from_le_bytes(head[i..i + 4].try_into().expect("4 bytes"));
-            if word(0) != MAGIC {
-                return Err(std::io::Error::other("the worker sent rubbish"));
-            }
-            request.resize(word(4) as usize, 0);
-            self.socket.read_exact(&mut request)?;
             let mut w = Writer::reuse(reply);
-            match self.batch(&request) {
+            match self.batch(&request[8..got]) {
                 Ok(done) => done.write(&mut w),
                 Err(error) => {
                     w.u8(status::ERROR);

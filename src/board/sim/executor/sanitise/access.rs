@@ -3,8 +3,8 @@
 
 use super::super::block::Engine;
 use super::super::lanes;
-use super::order::Who;
-use super::region::{Cell, Region, state};
+use super::order::{Order, Who};
+use super::region::{Cell, More, Region, state};
 use super::{Sanitiser, sanitiser};
 use crate::board::FindingKind;
 
@@ -13,14 +13,20 @@ enum Act {
     Read,
     Write,
     Atomic,
+    /// An atomic that does not look at the old value.
+    Exchange,
 }
 
 impl Act {
+    fn atomic(self) -> bool {
+        matches!(self, Self::Atomic | Self::Exchange)
+    }
+
     fn verb(self) -> &'static str {
         match self {
             Self::Read => "reads",
             Self::Write => "writes",
-            Self::Atomic => "updates",
+            Self::Atomic | Self::Exchange => "updates",
         }
     }
 }
@@ -37,13 +43,14 @@ pub unsafe extern "C" fn write<const N: u64>(address: u64, _: u64, pc: u64) {
     unsafe { access(address, N, Act::Write, pc) }
 }
 
-/// A read-modify-write, announced by our header.
+/// A read-modify-write, announced by our header; bit 63 of `bytes` says that the old value does not matter.
 pub unsafe extern "C" fn atomic(address: u64, bytes: u64, pc: u64) {
+    let act = if bytes >> 63 == 0 { Act::Atomic } else { Act::Exchange };
     // SAFETY: as for `read`.
     unsafe {
-        access(address, bytes, Act::Atomic, pc);
-        let lane = (*lanes::engine()).lanes.current;
-        sanitiser().order.synchronise(address, lane);
+        access(address, bytes & (u64::MAX >> 1), act, pc);
+        let s = sanitiser();
+        s.order.synchronise(address, s.now.lane());
     }
 }
 
@@ -85,38 +92,35 @@ unsafe fn access(address: u64, bytes: u64, act: Act, pc: u64) {
     // SAFETY: as the caller promises; neither reference outlives the call, and nothing below switches lanes.
     unsafe {
         let s = sanitiser();
-        let e = lanes::engine();
         let mut r = s.regions.as_mut_ptr().add(s.last);
         let mut offset = address.wrapping_sub((*r).start);
         if offset >= (*r).bytes || bytes > (*r).bytes - offset {
-            if !s.on || bytes == 0 {
-                return;
-            }
-            match s.regions.iter().position(|r| {
-                address >= r.start && address - r.start < r.bytes && bytes <= r.bytes - (address - r.start)
-            }) {
-                Some(i) => {
-                    s.last = i;
-                    r = s.regions.as_mut_ptr().add(i);
+            match s.locate(address, bytes) {
+                Some(found) => {
+                    r = found;
                     offset = address - (*r).start;
                 }
-                None => return s.elsewhere(&mut *e, address, bytes, act, pc),
+                None => return s.elsewhere(&mut *lanes::engine(), address, bytes, act, pc),
             }
         }
-        let now = s.order.now((*e).lanes.current, act == Act::Atomic);
-        if !permitted(&mut *r, offset, bytes, act) {
-            s.refuse(&mut *e, offset, bytes, act, pc);
+        if !permitted((*r).state.as_mut_ptr().add(offset as usize), bytes, act) {
+            s.refuse(&mut *lanes::engine(), offset, bytes, act, pc);
         }
-        let mask = (1u64 << (*r).shift) - 1;
-        if (offset | bytes) & mask != 0 {
+        if (offset | bytes) & ((1u64 << (*r).shift) - 1) != 0 {
             (*r).refine(((offset | bytes).trailing_zeros()).min((*r).shift));
         }
         let (first, count) = (offset >> (*r).shift, bytes >> (*r).shift);
+        let now = if act.atomic() { s.now.made_atomic() } else { s.now };
         for i in first..first + count {
-            let cell = (*r).cells.as_mut_ptr().add(i as usize);
-            let rival = touch(&s.order, &mut *cell, now, act, (*r).is_shared());
+            let cell = &mut *(*r).cells.as_mut_ptr().add(i as usize);
+            let more = (*r).more.as_mut_ptr().add(i as usize);
+            if quick(&s.order, cell, more, now, act, (*r).is_shared()) {
+                continue;
+            }
+            let more = &mut *more;
+            let rival = touch(&s.order, cell, more, now, act, (*r).is_shared());
             if rival != Who::NOBODY {
-                s.race(&mut *e, offset, bytes, act, rival, pc);
+                s.race(&mut *lanes::engine(), offset, bytes, act, rival, pc);
                 break;
             }
         }
@@ -124,74 +128,141 @@ unsafe fn access(address: u64, bytes: u64, act: Act, pc: u64) {
 }
 
 /// Are all bytes open to this access? Marks written ones as defined.
+///
+/// # Safety
+/// `states` points at `bytes` states.
 #[inline(always)]
-fn permitted(r: &mut Region, offset: u64, bytes: u64, act: Act) -> bool {
+unsafe fn permitted(states: *mut u8, bytes: u64, act: Act) -> bool {
     let need = match act {
         Act::Read => state::KNOWN | state::DEFINED,
-        Act::Write => state::WRITABLE,
+        Act::Write | Act::Exchange => state::WRITABLE,
         Act::Atomic => state::WRITABLE | state::DEFINED,
     };
-    let states = &mut r.state[offset as usize..(offset + bytes) as usize];
-    let mut ok = true;
-    for s in states {
-        ok &= *s & need == need;
-        if act != Act::Read && *s & state::WRITABLE != 0 {
-            *s |= state::DEFINED;
+    let mut all = u8::MAX;
+    for i in 0..bytes as usize {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let s = states.add(i);
+            all &= *s;
+            if act != Act::Read {
+                // Only writable bytes become defined.
+                *s |= (*s & state::WRITABLE) << 1;
+            }
         }
     }
-    ok
+    all & need == need
 }
 
-/// Enters an access into a cell; the access it races with, or nobody.
+/// Enters an access that can race with nothing in the cell, as nearly all do; false, and nothing done, when it takes a closer look.
+///
+/// # Safety
+/// `more` is the cell's own; it is looked at only where the cell says that it counts.
 #[inline(always)]
-fn touch(order: &super::Order, c: &mut Cell, now: Who, act: Act, shared: bool) -> Who {
+unsafe fn quick(order: &Order, c: &mut Cell, more: *mut More, now: Who, act: Act, shared: bool) -> bool {
+    // Before the launch, by this lane, before the block's last barrier, or in the shared memory of another block.
+    let past = |then: Who| {
+        !then.same_launch(now)
+            || then.same_lane(now)
+            || if then.same_block(now) { order.before_barrier(then) } else { shared }
+    };
+    if !past(c.write) {
+        return false;
+    }
+    if c.read.more() && c.read.same_launch(now) && !(shared && !c.read.same_block(now)) {
+        // SAFETY: as the caller promises.
+        let m = unsafe { &*more };
+        if m.far != Who::NOBODY {
+            return false;
+        }
+        if !past(m.other) {
+            // Two readers of this very moment are enough for any write to come, if they stand for this one too.
+            return act == Act::Read && order.stand_for(c.read, m.other, now);
+        }
+    }
+    if !past(c.read) {
+        return false;
+    }
+    if act == Act::Read {
+        c.read = now.with_more(false);
+    } else {
+        c.write = now;
+    }
+    true
+}
+
+/// Enters an access into a cell that others touched; the access it races with, or nobody.
+#[inline(never)]
+fn touch(order: &Order, c: &mut Cell, m: &mut More, now: Who, act: Act, shared: bool) -> Who {
+    if shared {
+        // Shared memory of another block is other memory.
+        for then in [&mut c.write, &mut c.read] {
+            if !then.same_block(now) {
+                *then = Who::NOBODY;
+            }
+        }
+    }
+    if !(c.read.more() && c.read.same_launch(now)) {
+        *m = More::default();
+    }
     let mut rival = Who::NOBODY;
-    // Shared memory of another block is other memory.
-    let counts = |then: Who| !then.same_lane(now) && then.same_launch(now) && !(shared && !then.same_block(now));
+    let counts = |then: Who| then.same_launch(now) && !then.same_lane(now);
     let mut check = |then: Who| {
         if counts(then) && order.races(then, now) {
             rival = then;
         }
     };
-    check(c.far_if(act));
     check(c.write);
     if act != Act::Read {
         check(c.read);
-        check(c.other);
+        check(m.other);
+    }
+    // A far read does not race with a read.
+    if act != Act::Read || m.far.atomic() {
+        check(m.far);
     }
     if act == Act::Read {
         if c.read.same_block(now) {
             if !c.read.same_lane(now) {
-                c.other = c.read;
+                m.other = c.read;
             }
         } else {
-            if c.read.same_launch(now) && !(c.far.same_launch(now) && c.far.atomic()) {
-                c.far = c.read;
+            if c.read.same_launch(now) && !m.far.atomic() {
+                m.far = c.read;
             }
-            c.other = Who::NOBODY;
+            m.other = Who::NOBODY;
         }
         c.read = now;
     } else {
         if c.write.atomic() && c.write.same_launch(now) && !c.write.same_block(now) {
-            c.far = c.write;
+            m.far = c.write;
         }
         c.write = now;
     }
+    let kept = *m != More::default();
+    if kept && !c.read.same_launch(now) {
+        // Nobody read this cell yet: the access itself, entered as a read too, carries the mark.
+        c.read = now;
+    }
+    c.read = c.read.with_more(kept);
     rival
 }
 
-impl Cell {
-    /// The far access, where it matters: a far read does not race with a read.
-    #[inline(always)]
-    fn far_if(&self, act: Act) -> Who {
-        if act == Act::Read && !self.far.atomic() { Who::NOBODY } else { self.far }
-    }
-}
-
 impl Sanitiser {
+    /// The region of an access, and makes it the one to look at first.
+    #[inline(never)]
+    fn locate(&mut self, address: u64, bytes: u64) -> Option<*mut Region> {
+        let inside =
+            |r: &Region| address >= r.start && address - r.start < r.bytes && bytes <= r.bytes - (address - r.start);
+        self.last = self.regions.iter().position(inside)?;
+        Some(&raw mut self.regions[self.last])
+    }
+
     /// An access outside every region: a lane's own stack and the library's globals are its own.
     #[cold]
     fn elsewhere(&mut self, e: &mut Engine, address: u64, bytes: u64, act: Act, pc: u64) {
+        if !self.on || bytes == 0 {
+            return;
+        }
         let inside = |r: &std::ops::Range<u64>| address >= r.start && address.saturating_add(bytes) <= r.end;
         if inside(&self.image) || inside(&self.stack) || e.lanes.stack().is_some_and(|r| inside(&r)) {
             return;

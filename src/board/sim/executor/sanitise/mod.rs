@@ -8,16 +8,16 @@ mod places;
 mod region;
 
 pub use access::{atomic, fence, memory, range, read, write};
-pub use order::Order;
+use order::{Order, Who};
 use places::Places;
 use region::Region;
 
 use super::block::Engine;
 use super::library::Library;
 use crate::board::{Extent, FindingKind};
-use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Everything a sanitised launch needs, reached by the hooks of the instrumented code.
 pub struct Sanitiser {
@@ -25,6 +25,8 @@ pub struct Sanitiser {
     regions: Vec<Region>,
     /// Region that was hit last.
     last: usize,
+    /// The running lane, now.
+    now: Who,
     order: Order,
     /// A sanitised launch is running.
     on: bool,
@@ -38,33 +40,33 @@ pub struct Sanitiser {
     known: HashMap<u64, String>,
 }
 
-struct Global(UnsafeCell<Option<Sanitiser>>);
+static SANITISER: AtomicPtr<Sanitiser> = AtomicPtr::new(std::ptr::null_mut());
 
-// SAFETY: only the executor's one device thread touches it.
-unsafe impl Sync for Global {}
-
-static SANITISER: Global = Global(UnsafeCell::new(None));
+/// Makes the sanitiser of this process; once, before any library is loaded.
+pub fn install() {
+    let sanitiser = Sanitiser {
+        regions: vec![Region::shared()],
+        last: 0,
+        now: Who::NOBODY,
+        order: Order::default(),
+        on: false,
+        image: 0..0,
+        library: String::new(),
+        stack: main_stack(),
+        places: HashMap::new(),
+        known: HashMap::new(),
+    };
+    SANITISER.store(Box::into_raw(Box::new(sanitiser)), Ordering::Relaxed);
+}
 
 /// The sanitiser of this process.
 ///
 /// # Safety
-/// Device thread only; the reference must end before anything else asks for one.
+/// Device thread only, after [`install`]; the reference must end before anything else asks for one.
+#[inline(always)]
 pub unsafe fn sanitiser<'a>() -> &'a mut Sanitiser {
     // SAFETY: as the caller promises.
-    unsafe {
-        let slot = &mut *SANITISER.0.get();
-        slot.get_or_insert_with(|| Sanitiser {
-            regions: vec![Region::shared()],
-            last: 0,
-            order: Order::default(),
-            on: false,
-            image: 0..0,
-            library: String::new(),
-            stack: main_stack(),
-            places: HashMap::new(),
-            known: HashMap::new(),
-        })
-    }
+    unsafe { &mut *SANITISER.load(Ordering::Relaxed) }
 }
 
 /// Bounds of the calling thread's stack.
@@ -126,6 +128,12 @@ impl Sanitiser {
     pub fn begin_block(&mut self, block: u64, exact: &[(String, Range<u64>)]) {
         self.order.begin_block(block);
         self.regions[0].fresh(exact);
+    }
+
+    /// This lane runs from here on.
+    #[inline(always)]
+    pub fn enter(&mut self, lane: u32) {
+        self.now = self.order.now(lane);
     }
 
     /// Ends a launch.

@@ -1,5 +1,6 @@
 //! One stretch of memory under watch: what may be done with each byte, and who did what to it last.
 //! Refuses to spread: cells are as coarse as the accesses seen so far and become finer when a smaller one comes.
+#![allow(unsafe_code)]
 
 use super::order::Who;
 use crate::board::Extent;
@@ -21,8 +22,14 @@ pub mod state {
 pub struct Cell {
     /// Last write or atomic.
     pub write: Who,
-    /// Last read.
+    /// Last read. Its mark says that there is a [`More`] for this launch.
     pub read: Who,
+}
+
+/// What few cells need: kept apart, so that the common ones stay in cache.
+#[derive(Clone, Copy, Default, PartialEq)]
+#[repr(C)]
+pub struct More {
     /// Last read by another lane of the block of `read`.
     pub other: Who,
     /// A read, or rather an atomic, of another block.
@@ -36,6 +43,7 @@ pub struct Region {
     pub extents: Vec<Extent>,
     pub state: Vec<u8>,
     pub cells: Vec<Cell>,
+    pub more: Vec<More>,
     /// log2 of the bytes of a cell.
     pub shift: u32,
     shared: bool,
@@ -55,6 +63,7 @@ impl Region {
             extents,
             state: Vec::new(),
             cells: Vec::new(),
+            more: Vec::new(),
             shift: 2,
             shared: false,
             prepared: false,
@@ -109,7 +118,7 @@ impl Region {
                     | if e.initialised { state::DEFINED } else { 0 };
                 self.state[clip(e, self.bytes)].fill(bits);
             }
-            self.cells = vec![Cell::default(); (self.bytes >> self.shift) as usize + 1];
+            self.clear_cells();
             self.prepared = true;
         }
         if std::mem::take(&mut self.unseen) {
@@ -134,7 +143,7 @@ impl Region {
         if self.start != start || self.bytes != range.end - start {
             (self.start, self.bytes, self.shift) = (start, range.end - start, 2);
             self.state = vec![0; self.bytes as usize];
-            self.cells = vec![Cell::default(); (self.bytes >> self.shift) as usize + 1];
+            self.clear_cells();
             self.extents.clear();
         }
     }
@@ -158,7 +167,13 @@ impl Region {
 
     /// Forgets every access.
     pub fn forget(&mut self) {
-        self.cells.fill(Cell::default());
+        self.clear_cells();
+    }
+
+    fn clear_cells(&mut self) {
+        // Untouched pages of a fresh zeroed vector cost nothing.
+        let n = (self.bytes >> self.shift) as usize + 1;
+        (self.cells, self.more) = (zeroed(n), zeroed(n));
     }
 
     /// Makes cells as small as `shift` says; each part keeps the history of the whole.
@@ -166,6 +181,7 @@ impl Region {
     pub fn refine(&mut self, shift: u32) {
         let parts = 1usize << (self.shift - shift);
         self.cells = self.cells.iter().flat_map(|c| std::iter::repeat_n(*c, parts)).collect();
+        self.more = self.more.iter().flat_map(|c| std::iter::repeat_n(*c, parts)).collect();
         self.shift = shift;
     }
 
@@ -174,6 +190,20 @@ impl Region {
         let distance =
             |e: &Extent| if offset < e.start { e.start - offset } else { (offset + 1).saturating_sub(e.end) };
         self.extents.iter().min_by_key(|e| distance(e))
+    }
+}
+
+/// Zeroes from the allocator, which takes them from fresh pages: all-zero is the default of both cell types.
+fn zeroed<T: Copy + Default>(n: usize) -> Vec<T> {
+    let layout = std::alloc::Layout::array::<T>(n.max(1)).expect("a shadow fits the address space");
+    // SAFETY: `Cell` and `More` are made of integers, for which zero bytes are valid; pointer, length and capacity are those
+    // of the allocation just made with the layout that a vector of `T` uses.
+    unsafe {
+        let at = std::alloc::alloc_zeroed(layout);
+        if at.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        Vec::from_raw_parts(at.cast(), n.max(1), n.max(1))
     }
 }
 
