@@ -168,7 +168,7 @@ unsafe fn quick(order: &Order, c: &mut Cell, more: *mut More, now: Who, act: Act
     if !past(c.write) {
         return false;
     }
-    if c.read.more() && c.read.same_launch(now) && !(shared && !c.read.same_block(now)) {
+    if c.read.more() && c.read.same_launch(now) && (!shared || c.read.same_block(now)) {
         // SAFETY: as the caller promises.
         let m = unsafe { &*more };
         if m.far != Who::NOBODY {
