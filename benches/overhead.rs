@@ -40,7 +40,7 @@ fn paint() {
     let space = Space { bytes: view.bytes(), guard: place::guard(&view, 4096) };
     let region = place::guarded(&[space, space]).expect("small");
     let given = vec![1u8; view.bytes()];
-    let whole = [0..view.bytes()];
+    let whole = vec![std::ops::Range { start: 0, end: view.bytes() }];
     let buffers = [(&view, Content::Given { packed: &given, nan_gap: true }), (&view, Content::Poisoned(&whole))];
     let mut image = vec![];
     place::paint(&region, &buffers, &mut image);

@@ -125,7 +125,7 @@ fn sealed_pages_fault_and_copies_still_reach_them() {
     b.board.seal(&big, &[]).expect("open");
     b.board.launch(cmd(b.module, "good", 1, 64, at(0)));
     b.board.wait(soon()).expect("open again");
-    assert!(b.board.seal(&big, &[0..4096, 4096..4196]).is_err());
+    assert!(b.board.seal(&big, std::slice::from_ref(&(0..100))).is_err());
 }
 
 #[test]

@@ -219,3 +219,24 @@ fn a_read_by_an_earlier_block_races_with_a_later_blocks_write() {
     assert!(kinds(&found).contains(&FindingKind::Race), "{found:?}");
     assert!(found.iter().any(|f| f.detail.contains("block [1, 0, 0]")), "{found:?}");
 }
+
+#[test]
+fn the_compilers_own_atomics_are_atomics() {
+    let source = r#"
+#include <atomic>
+extern "C" __global__ void k(const float* x, float* y, int n) {
+    unsigned* u = (unsigned*)y;
+    if (threadIdx.x == 0) __atomic_store_n(u, 0u, __ATOMIC_RELAXED);
+    __syncthreads();
+    __atomic_fetch_add(u, 1u, __ATOMIC_RELAXED);
+    unsigned seen = __atomic_load_n(u, __ATOMIC_ACQUIRE);
+    while (!__atomic_compare_exchange_n(u, &seen, seen + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
+    ((std::atomic<unsigned>*)u)->fetch_add(1);
+    __syncthreads();
+    if (threadIdx.x == 0 && *u != 192) y[9] = x[999];
+    if (threadIdx.x == 1) *u = 5;
+}"#;
+    let found = watched(source, 1, 64);
+    assert_eq!(kinds(&found), [FindingKind::Race], "{found:?}");
+    assert_eq!(found[0].place, "k.hip:14");
+}

@@ -43,7 +43,7 @@ fn checks() -> Vec<Check> {
         detail: c.detail,
         remedy: c.remedy,
     });
-    found.chain([suites()]).collect()
+    found.chain([suites(), profiles()]).collect()
 }
 
 fn suites() -> Check {
@@ -56,4 +56,15 @@ fn suites() -> Check {
         Err(e) => (false, e.to_string()),
     };
     Check { name: "embedded suites".to_string(), ok, required: true, detail, remedy: String::new() }
+}
+
+fn profiles() -> Check {
+    let detail = crate::board::sim::names().join(", ");
+    Check {
+        name: "simulated boards".to_string(),
+        ok: !detail.is_empty(),
+        required: true,
+        detail,
+        remedy: String::new(),
+    }
 }

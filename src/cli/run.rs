@@ -20,7 +20,7 @@ pub(super) const DEFAULT_BOARD: &str = "sim:gfx1151";
 pub(super) struct Args {
     #[command(flatten)]
     select: SelectArgs,
-    /// Board: sim:PROFILE.
+    /// Board: sim:PROFILE, a built-in profile (`assay doctor` lists them) or the path of a profile file.
     #[arg(long, value_name = "ID", default_value = DEFAULT_BOARD, help_heading = "Where")]
     board: String,
     /// Refuse a simulated board.

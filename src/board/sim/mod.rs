@@ -12,4 +12,4 @@ mod profile;
 mod wire;
 
 pub use board::SimBoard;
-pub use profile::{PROFILES, UnknownProfile, profile};
+pub use profile::{ProfileError, names, profile};

@@ -61,7 +61,7 @@ ASSAY_FN double __hiloint2double(int hi, int lo) {
 // Float to integer as boards convert: NaN is 0, values outside saturate.
 template <class I, class F>
 ASSAY_FN I assay_to_int(F x) {
-    constexpr F low = static_cast<F>(std::is_signed<I>::value ? -ldexp(1.0, 8 * sizeof(I) - 1) : 0.0);
+    const F low = static_cast<F>(std::is_signed<I>::value ? -ldexp(1.0, 8 * sizeof(I) - 1) : 0.0);
     const F high = static_cast<F>(ldexp(1.0, 8 * sizeof(I) - (std::is_signed<I>::value ? 1 : 0)));
     if (x != x) return 0;
     if (x <= low) return static_cast<I>(low);

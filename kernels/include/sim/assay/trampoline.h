@@ -105,3 +105,47 @@ constexpr AssayKernel describe(const char* name, uint32_t bounds) {
 extern "C" {
 __attribute__((visibility("default"))) AssayState assay_state{&threadIdx, &blockIdx, &blockDim, &gridDim, &warpSize};
 }
+
+#ifdef ASSAY_SANITISE
+// What -fsanitize=thread makes of the compiler's own atomics (__atomic_*, std::atomic): our atomics, told in the same way.
+#define ASSAY_TSAN_RMW(bits, T, name, expression)                                                        \
+    ASSAY_QUIET T __tsan_atomic##bits##_##name(volatile T* p, T v, int) {                                \
+        return assay::rmw(const_cast<T*>(p), [v](T old) ASSAY_QUIET -> T { return static_cast<T>(expression); });     \
+    }
+#define ASSAY_TSAN(bits, T)                                                                              \
+    ASSAY_TSAN_RMW(bits, T, fetch_add, old + v)                                                          \
+    ASSAY_TSAN_RMW(bits, T, fetch_sub, old - v)                                                          \
+    ASSAY_TSAN_RMW(bits, T, fetch_and, old & v)                                                          \
+    ASSAY_TSAN_RMW(bits, T, fetch_or, old | v)                                                           \
+    ASSAY_TSAN_RMW(bits, T, fetch_xor, old ^ v)                                                          \
+    ASSAY_TSAN_RMW(bits, T, fetch_nand, ~(old & v))                                                      \
+    ASSAY_QUIET T __tsan_atomic##bits##_exchange(volatile T* p, T v, int) {                              \
+        return assay::rmw(const_cast<T*>(p), [v](T) ASSAY_QUIET -> T { return v; }, true);               \
+    }                                                                                                    \
+    ASSAY_QUIET void __tsan_atomic##bits##_store(volatile T* p, T v, int) {                              \
+        assay::rmw(const_cast<T*>(p), [v](T) ASSAY_QUIET -> T { return v; }, true);                      \
+    }                                                                                                    \
+    ASSAY_QUIET T __tsan_atomic##bits##_load(const volatile T* p, int) {                                 \
+        return assay::rmw(const_cast<T*>(p), [](T old) ASSAY_QUIET -> T { return old; });                \
+    }                                                                                                    \
+    ASSAY_QUIET bool __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* e, T v, int, int) { \
+        const T want = *e;                                                                               \
+        *e = assay::rmw(const_cast<T*>(p), [=](T old) ASSAY_QUIET -> T { return old == want ? v : old; }); \
+        return *e == want;                                                                               \
+    }                                                                                                    \
+    ASSAY_QUIET T __tsan_atomic##bits##_compare_exchange_val(volatile T* p, T e, T v, int s, int f) {    \
+        __tsan_atomic##bits##_compare_exchange_strong(p, &e, v, s, f);                                   \
+        return e;                                                                                        \
+    }                                                                                                    \
+    ASSAY_QUIET bool __tsan_atomic##bits##_compare_exchange_weak(volatile T* p, T* e, T v, int s, int f) { \
+        return __tsan_atomic##bits##_compare_exchange_strong(p, e, v, s, f);                             \
+    }
+extern "C" {
+ASSAY_TSAN(8, unsigned char)
+ASSAY_TSAN(16, unsigned short)
+ASSAY_TSAN(32, unsigned)
+ASSAY_TSAN(64, unsigned long)
+ASSAY_QUIET void __tsan_atomic_thread_fence(int) { assay_fence(); }
+ASSAY_QUIET void __tsan_atomic_signal_fence(int) {}
+}
+#endif
