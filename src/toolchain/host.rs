@@ -108,9 +108,10 @@ const GCC_FLAGS: &[&str] = &["-fno-gnu-unique", "-fno-extern-tls-init", "-fno-se
 pub const SANITISE_FLAGS: &[&str] =
     &["-DASSAY_SANITISE", "-fsanitize=thread", "-g1", "-fno-builtin-memcpy", "-fno-builtin-memset"];
 
-/// Entering and leaving functions is of no interest; each compiler has its own way to say so.
-const GCC_QUIET: &[&str] = &["--param", "tsan-instrument-func-entry-exit=0"];
-const CLANG_QUIET: &[&str] = &["-mllvm", "-tsan-instrument-func-entry-exit=0"];
+/// Entering and leaving functions is of no interest, and a read is of interest also where a write follows.
+const GCC_SANITISE: &[&str] = &["--param", "tsan-instrument-func-entry-exit=0"];
+const CLANG_SANITISE: &[&str] =
+    &["-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1"];
 
 /// Kernels that `source` defines, found in its preprocessed text, so that those made by macros count and commented ones do not.
 ///
@@ -175,8 +176,10 @@ fn compiler(request: &Request) -> Command {
     cmd
 }
 
+/// The compiler is a clang, also behind a link such as `/usr/bin/c++`.
 fn is_clang(request: &Request) -> bool {
-    request.compiler.file_name().is_some_and(|n| n.to_string_lossy().contains("clang"))
+    let real = std::fs::canonicalize(request.compiler).unwrap_or_else(|_| request.compiler.to_path_buf());
+    real.file_name().is_some_and(|n| n.to_string_lossy().contains("clang"))
 }
 
 /// Runs a step; its standard output and its messages.
@@ -221,7 +224,7 @@ fn library(
     let (object, stub, library) = (with("o"), with("s"), with("so"));
     let mut compile = compiler(request);
     if sanitise {
-        compile.args(SANITISE_FLAGS).args(if is_clang(request) { CLANG_QUIET } else { GCC_QUIET });
+        compile.args(SANITISE_FLAGS).args(if is_clang(request) { CLANG_SANITISE } else { GCC_SANITISE });
     }
     compile.arg("-c").arg(unit).arg("-o").arg(&object);
     let (_, log) = run(compile, request)?;

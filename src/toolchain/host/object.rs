@@ -174,7 +174,9 @@ fn hooks(s: &mut String) {
     jump("__tsan_read_range", pc, RANGE);
     jump("__tsan_write_range", &format!("{pc}\tbtsq $63, %rsi\n"), RANGE);
     for (which, name) in ["memcpy", "memmove", "memset"].iter().enumerate() {
-        jump(name, &format!("\tmovl ${which}, %ecx\n\tmovq (%rsp), %r8\n"), MEMORY);
+        let before = format!("\tmovl ${which}, %ecx\n\tmovq (%rsp), %r8\n");
+        jump(name, &before, MEMORY);
+        jump(&format!("__tsan_{name}"), &before, MEMORY);
     }
     for name in ["__tsan_init", "__tsan_func_entry", "__tsan_func_exit", "__tsan_vptr_update", "__tsan_vptr_read"] {
         let _ = write!(s, "\t.globl {name}\n\t.hidden {name}\n{name}:\n\tret\n");
