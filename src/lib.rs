@@ -15,3 +15,9 @@ pub mod run;
 pub mod suite;
 pub mod tensor;
 pub mod toolchain;
+
+/// Writes a line to standard error. One that is closed or full is no reason to die: the exit code still tells.
+pub(crate) fn complain(line: std::fmt::Arguments) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}

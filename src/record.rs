@@ -276,7 +276,7 @@ pub enum Line {
         /// Place in the plan.
         index: u64,
     },
-    /// The result of a case. The first record of an index counts; a later one for the same index never replaces it.
+    /// The result of a case. The first record of an index counts; a later one for the same index replaces it only where it was NOT-RUN.
     Record(Box<CaseRecord>),
     /// A finding about the run itself: exit hang, worker death, wedged board, resumed.
     Note {

@@ -189,6 +189,12 @@ fn a_kernel_that_does_not_compile_shows_the_compilers_words() {
 }
 
 #[test]
+fn a_case_of_size_0_cannot_pass_where_its_kernel_was_not_built() {
+    let judged = run("does_not_compile", "cast/dtype=f32,to=bf16,rows=0,cols=67", &[]);
+    judged.is_error_saying(&["was not built", "does_not_compile.hip"]);
+}
+
+#[test]
 fn a_candidate_that_defines_nothing_we_ask_for_is_refused_with_the_nearest_name() {
     let (dir, kernels) = overlay("defines_nothing");
     let output = assay(dir.path(), &kernels, CAST, &[]);

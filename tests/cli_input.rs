@@ -154,3 +154,22 @@ fn shards_part_the_plan() {
     assert_eq!(whole, parts);
     assert!(!whole.is_empty());
 }
+
+#[test]
+fn a_standard_error_that_cannot_be_written_changes_no_exit_code() {
+    for words in [&["list", "zzz"][..], &["list", "/(/"], &["run", "--case", "nothing/x=1"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_assay"));
+        assert_eq!(command.args(words).stderr(full).status().unwrap().code(), Some(2), "{words:?}");
+    }
+}
+
+#[test]
+fn a_journal_that_is_no_regular_file_is_refused_and_not_read_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("journal.jsonl")).unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_assay"));
+    let out = command.arg("report").arg(folder.path()).output().unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("not a regular file"));
+}

@@ -134,6 +134,12 @@ fn ctrl_c_ends_the_run_with_a_whole_journal() {
         assert!(reason(&journal.records[&4]).contains("interrupted"));
         assert_eq!(journal.records[&7].verdict, Verdict::NotRun);
         assert!(journal.notes.iter().any(|(kind, _)| kind == "interrupted"));
+        let mut options = options(SCRIPT, dir.path());
+        options.timeout = Duration::from_secs(1);
+        options.resume = true;
+        let (outcome, resumed) = finish(&options, casts(8));
+        assert_eq!((outcome.counts.pass, outcome.counts.error), (7, 1), "a resume runs what was interrupted");
+        assert_eq!(resumed.records[&7].verdict, Verdict::Pass);
     }
 }
 

@@ -56,7 +56,7 @@ impl Console {
         self.flush();
         match self.error {
             Some(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-                eprintln!("assay: cannot write standard output: {e}");
+                crate::complain(format_args!("assay: cannot write standard output: {e}"));
                 if code == 0 { 3 } else { code }
             }
             _ => code,

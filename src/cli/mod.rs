@@ -97,8 +97,10 @@ pub fn main() -> ExitCode {
         return code;
     }
     std::panic::set_hook(Box::new(|info| {
-        eprintln!("defect of assay {}: {info}", env!("CARGO_PKG_VERSION"));
-        eprintln!("please report it together with the command line; verdicts already in a journal are kept");
+        crate::complain(format_args!("defect of assay {}: {info}", env!("CARGO_PKG_VERSION")));
+        crate::complain(format_args!(
+            "please report it together with the command line; verdicts already in a journal are kept"
+        ));
     }));
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -113,7 +115,7 @@ pub fn main() -> ExitCode {
     let code = match done {
         Ok(Ok(code)) => code,
         Ok(Err(stop)) => {
-            eprintln!("assay: {}", stop.message);
+            crate::complain(format_args!("assay: {}", stop.message));
             stop.code
         }
         Err(_) => 70,

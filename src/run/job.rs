@@ -136,7 +136,7 @@ pub fn prepare(case: &Case, bench: &Bench, spare: &mut Vec<Vec<u8>>) -> Result<B
     let begun = Instant::now();
     let op = ops::find(&case.op).ok_or_else(|| Refusal::error(format!("this assay has no op '{}'", case.op)))?;
     let plan = op.plan(&case.params).map_err(|e| Refusal::error(format!("illegal parameters: {e}")))?;
-    check(&plan, bench)?;
+    check(op, &plan, bench)?;
     let region = lay_out(&plan, case.place)
         .filter(|r| r.bytes as u64 <= bench.facts.memory)
         .ok_or_else(|| too_large(&plan, bench))?;
@@ -171,17 +171,15 @@ pub fn ms(begun: Instant) -> f64 {
     (begun.elapsed().as_secs_f64() * 1e6).round() / 1e3
 }
 
-fn check(plan: &Plan, bench: &Bench) -> Result<(), Refusal> {
+fn check(op: &dyn ops::Contract, plan: &Plan, bench: &Bench) -> Result<(), Refusal> {
     if bench.mock.is_some() {
         return Ok(());
     }
-    for launch in &plan.launches {
-        match bench.kernels.get(&launch.symbol) {
+    for symbol in super::kernels::needed(op, plan) {
+        match bench.kernels.get(&symbol) {
             Some(Built::Image { .. }) => {}
-            Some(Built::Failed(why)) => {
-                return Err(Refusal::error(format!("kernel {} was not built: {why}", launch.symbol)));
-            }
-            None => return Err(Refusal::error(format!("no image holds kernel {}", launch.symbol))),
+            Some(Built::Failed(why)) => return Err(Refusal::error(format!("kernel {symbol} was not built: {why}"))),
+            None => return Err(Refusal::error(format!("no image holds kernel {symbol}"))),
         }
     }
     let seconds = simulated_seconds(plan);

@@ -2,7 +2,7 @@
 //!
 //! A journal cut anywhere, also inside a line, is still a journal: [`read`] keeps every whole line and says what it dropped.
 
-use crate::record::{CaseRecord, Line, RunHeader};
+use crate::record::{CaseRecord, Line, RunHeader, Verdict};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub enum JournalError {
 pub struct Journal {
     /// First line.
     pub header: RunHeader,
-    /// First record of every index.
+    /// First record of every index; a NOT-RUN gives way to a later one.
     pub records: BTreeMap<u64, CaseRecord>,
     /// Cases that a worker began, once per start.
     pub started: Vec<u64>,
@@ -72,8 +72,12 @@ impl Journal {
 /// When the file cannot be read or has no whole header.
 pub fn read(path: &Path) -> Result<Journal, JournalError> {
     let path = if path.is_dir() { path.join(FILE) } else { path.to_path_buf() };
-    let bytes = std::fs::read(&path).map_err(|source| JournalError::Read { path: path.clone(), source })?;
-    parse(&bytes, &path)
+    let refused = |source| JournalError::Read { path: path.clone(), source };
+    // A device may have no end: only a file is read whole.
+    if !std::fs::metadata(&path).map_err(refused)?.is_file() {
+        return Err(refused(std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file")));
+    }
+    parse(&std::fs::read(&path).map_err(refused)?, &path)
 }
 
 /// Reads a journal from its bytes; `path` is for messages.
@@ -115,6 +119,14 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Journal, JournalError> {
 }
 
 impl Journal {
+    /// The first verdict of an index stands. A NOT-RUN is none yet: a resume may still bring it.
+    fn enter(&mut self, record: CaseRecord) {
+        match self.records.get(&record.index) {
+            Some(known) if known.verdict != Verdict::NotRun => {}
+            _ => drop(self.records.insert(record.index, record)),
+        }
+    }
+
     fn take(&mut self, line: Line) {
         match line {
             Line::Header(_) => self.dropped.push("a second header".to_string()),
@@ -125,7 +137,7 @@ impl Journal {
             Line::Record(record) => {
                 let planned = usize::try_from(record.index).ok().and_then(|i| self.header.cases.get(i));
                 if planned.is_some_and(|c| c.id == record.id) {
-                    self.records.entry(record.index).or_insert(*record);
+                    self.enter(*record);
                 } else {
                     self.dropped.push(format!("record of a case that is not in the plan: {}", record.id));
                 }

@@ -55,10 +55,19 @@ pub fn build(
     Ok(Kernels { images, provenance, warning: tools.cache().warning() })
 }
 
-/// Every kernel symbol that the cases launch.
+/// Every kernel symbol that the cases launch; for a case of declared size 0 every symbol of its op, so that it cannot pass where
+/// nothing was built.
 fn launched(cases: &[Case]) -> BTreeSet<String> {
-    let plan = |c: &Case| ops::find(&c.op).and_then(|op| op.plan(&c.params).ok());
-    cases.iter().filter_map(plan).flat_map(|p| p.launches).map(|l| l.symbol).collect()
+    let planned = |c: &Case| ops::find(&c.op).and_then(|op| Some((op, op.plan(&c.params).ok()?)));
+    cases.iter().filter_map(planned).flat_map(|(op, plan)| needed(op, &plan)).collect()
+}
+
+/// Kernel symbols without which a plan proves nothing.
+pub fn needed(op: &dyn ops::Contract, plan: &ops::Plan) -> Vec<String> {
+    if plan.launches.is_empty() {
+        return op.kernels().into_iter().map(|k| k.symbol).collect();
+    }
+    plan.launches.iter().map(|l| l.symbol.clone()).collect()
 }
 
 /// Tree, binary and machine.

@@ -203,14 +203,19 @@ fn resumed(options: &Options, header: &RunHeader, path: &Path) -> Result<Option<
     }
 }
 
+/// What a resume need not run again: every verdict but NOT-RUN, which an interrupt, `--max-time` or a wedged board leaves behind.
+fn judged(journal: &Journal) -> impl Iterator<Item = (usize, Verdict)> {
+    journal.records.iter().map(|(&i, r)| (i as usize, r.verdict)).filter(|(_, v)| *v != Verdict::NotRun)
+}
+
 fn known(journal: &Journal, cases: usize) -> Ledger {
-    Ledger::new(cases, journal.records.iter().map(|(&i, r)| (i as usize, r.verdict)))
+    Ledger::new(cases, judged(journal))
 }
 
 fn reopen(journal: &Journal, path: &Path) -> Result<Writer, RunError> {
     let failed = |source| RunError::Folder { path: path.to_path_buf(), source };
     let mut writer = Writer::resume(path, journal.good_bytes, journal.ends_in_newline).map_err(failed)?;
-    let mut text = format!("resumed with {} verdicts", journal.records.len());
+    let mut text = format!("resumed with {} verdicts", judged(journal).count());
     for dropped in &journal.dropped {
         text.push_str("; ");
         text.push_str(dropped);

@@ -63,7 +63,7 @@ pub fn main() -> u8 {
     let pipe = match private_pipe() {
         Ok(pipe) => Arc::new(Pipe(Mutex::new((pipe, vec![])))),
         Err(e) => {
-            eprintln!("assay worker: no pipe to the supervisor: {e}");
+            crate::complain(format_args!("assay worker: no pipe to the supervisor: {e}"));
             return 70;
         }
     };
@@ -106,7 +106,7 @@ fn read_orders(finish: Arc<AtomicBool>) -> Receiver<Order> {
                     let _ = to.send(order);
                 }
                 Err(e) => {
-                    eprintln!("assay worker: an order that cannot be read: {e}");
+                    crate::complain(format_args!("assay worker: an order that cannot be read: {e}"));
                     die();
                 }
             }
@@ -261,7 +261,7 @@ impl Pipeline<'_> {
     fn send(&self, record: &CaseRecord) {
         match protocol::record_line(record) {
             Ok(line) => self.pipe.queue(&line),
-            Err(e) => eprintln!("assay worker: {}: {e}", record.id),
+            Err(e) => crate::complain(format_args!("assay worker: {}: {e}", record.id)),
         }
     }
 }
@@ -335,7 +335,7 @@ fn record_panics() {
         let text = payload.downcast_ref::<&str>().map(|s| (*s).to_string());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panic".to_string());
         let place = info.location().map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
-        eprintln!("{DEFECT}: {text}{place}");
+        crate::complain(format_args!("{DEFECT}: {text}{place}"));
         PANIC.with(|p| *p.borrow_mut() = Some(format!("{text}{place}")));
     }));
 }

@@ -189,7 +189,9 @@ fn run(mut cmd: Command, request: &Request) -> Result<(String, String), BuildErr
     if out.status.success() {
         return Ok((String::from_utf8_lossy(&out.stdout).into_owned(), messages));
     }
-    Err(BuildError::Compile { source_file: request.source.display().to_string(), output: messages })
+    // A step that was killed is no verdict on the source.
+    let ended = if out.status.code().is_none() { format!("{messages}(ended with {})", out.status) } else { messages };
+    Err(BuildError::Compile { source_file: request.source.display().to_string(), output: ended })
 }
 
 /// The generated unit: the user's source and one trampoline per kernel.

@@ -27,7 +27,7 @@ use std::time::Instant;
 /// The worker closes its end of the socket to end the process; a watching thread makes that work in the middle of a kernel.
 pub fn main() -> i32 {
     let Some(config) = std::env::args().nth(2).and_then(|a| serde_json::from_str::<Config>(&a).ok()) else {
-        eprintln!("assay __sim-device is started by assay itself");
+        crate::complain(format_args!("assay __sim-device is started by assay itself"));
         return 2;
     };
     // SAFETY: the worker passed these descriptors to us alone, and this is the only place that takes them.
@@ -45,7 +45,7 @@ pub fn main() -> i32 {
     match Executor::new(config, socket, files).and_then(Executor::serve) {
         Ok(()) => 0,
         Err(e) => {
-            eprintln!("{e}");
+            crate::complain(format_args!("{e}"));
             1
         }
     }
