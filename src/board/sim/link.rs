@@ -5,6 +5,7 @@
 use super::arena::memory_file;
 use super::wire::{Config, MAGIC};
 use crate::board::Deadline;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -12,13 +13,26 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{OnceLock, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest reply that is believed.
 const MAX_REPLY: usize = 64 << 20;
 
 /// Longest sleep between looks at the deadline.
 const SLICE: Duration = Duration::from_millis(50);
+
+/// Time to look for input before going to sleep.
+const LINGER: Duration = Duration::from_micros(60);
+
+/// Looks for input on `fd` for a moment, giving way to whoever can run: to wake a core that idles costs more than most launches.
+pub fn linger(fd: impl AsFd) {
+    let begun = Instant::now();
+    let mut wanted = [PollFd::new(&fd, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    while begun.elapsed() < LINGER && matches!(poll(&mut wanted, Some(&at_once)), Ok(0)) {
+        std::thread::yield_now();
+    }
+}
 
 /// Why no reply came.
 #[derive(Debug)]
@@ -117,6 +131,7 @@ impl Link {
                 set.map_err(|e| Silence::Ended(self.obituary(&format!("cannot be waited for ({e})"))))?;
                 self.slice = slice;
             }
+            linger(&self.socket);
             match self.socket.read(into) {
                 Ok(0) => return Err(Silence::Ended(self.obituary("closed its socket"))),
                 Ok(n) => return Ok(n),

@@ -1,6 +1,6 @@
 //! add: the sum of two tensors of one format. Refuses broadcasts other than of one row.
 
-use super::{ANY_DATA, EXTENT, FLOATS, OUT, input, launches, out_dtype, output, signatures, stride, symbol, view};
+use super::{EXTENT, FLOATS, OUT, input, launches, out_dtype, output, signatures, stride, symbol, view};
 use crate::fixture::Data;
 use crate::judge::spec::{Exact, Oracle};
 use crate::ops::{Contract, Illegal, Inputs, KArg, KType, KernelSig, ParamKind, ParamSpec, Params, Plan, Role, bounds};
@@ -11,7 +11,7 @@ pub struct Add;
 
 const PARAMS: &[ParamSpec] = &[
     ParamSpec::required("dtype", FLOATS, "format of a and b"),
-    ParamSpec::word("data", ANY_DATA, "normal", "kind of input data"),
+    ParamSpec::word("data", Data::NAMES, "normal", "kind of input data"),
     OUT,
     ParamSpec::required("rows", ParamKind::Int(EXTENT.0, EXTENT.1), "rows"),
     ParamSpec::required("cols", ParamKind::Int(EXTENT.0, EXTENT.1), "columns"),

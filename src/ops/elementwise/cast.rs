@@ -1,6 +1,7 @@
 //! cast: a float tensor in another float format. Refuses formats that no inference stack casts between.
 
-use super::{ANY_DATA, EXTENT, input, launches, narrower, output, signature, stride, view};
+use super::{EXTENT, input, launches, narrower, output, signature, stride, view};
+use crate::fixture::Data;
 use crate::judge::spec::{Exact, Oracle};
 use crate::ops::{Contract, Illegal, Inputs, KArg, KType, KernelSig, ParamKind, ParamSpec, Params, Plan};
 use crate::tensor::{DType, codec};
@@ -14,7 +15,7 @@ const PAIRS: [(DType, DType); 4] =
 const PARAMS: &[ParamSpec] = &[
     ParamSpec::required("dtype", ParamKind::Word(&["f32", "f16", "bf16"]), "format of the input"),
     ParamSpec::required("to", ParamKind::Word(&["f32", "f16", "bf16"]), "format of the output"),
-    ParamSpec::word("data", ANY_DATA, "normal", "kind of input data"),
+    ParamSpec::word("data", Data::NAMES, "normal", "kind of input data"),
     ParamSpec::required("rows", ParamKind::Int(EXTENT.0, EXTENT.1), "rows"),
     ParamSpec::required("cols", ParamKind::Int(EXTENT.0, EXTENT.1), "columns"),
     ParamSpec::word("layout", &["packed", "strided_in", "strided_out"], "packed", "which tensor has gaps between rows"),

@@ -1,9 +1,7 @@
 //! embedding: rows of a table by id. Refuses block-quantised tables.
 
-use super::{
-    ANY_DATA, EXTENT, FLOATS, OUT, PAIRS, input, launches, out_dtype, output, signature, stride, symbol, view,
-};
-use crate::fixture::{Fill, index};
+use super::{EXTENT, FLOATS, OUT, PAIRS, input, launches, out_dtype, output, signature, stride, symbol, view};
+use crate::fixture::{Data, Fill, index};
 use crate::judge::spec::{Class, Exact, Oracle, UlpLimit};
 use crate::ops::{Arg, Contract, Illegal, Inputs, KArg, KType, KernelSig, ParamKind, ParamSpec, Params, Plan, Role};
 use crate::tensor::{DType, View, codec};
@@ -13,7 +11,7 @@ pub struct Embedding;
 
 const PARAMS: &[ParamSpec] = &[
     ParamSpec::required("dtype", FLOATS, "format of the table"),
-    ParamSpec::word("data", ANY_DATA, "normal", "kind of table data"),
+    ParamSpec::word("data", Data::NAMES, "normal", "kind of table data"),
     OUT,
     ParamSpec::word("index", &["i32", "i64"], "i32", "format of the ids"),
     ParamSpec::required("tokens", ParamKind::Int(EXTENT.0, EXTENT.1), "ids"),

@@ -23,24 +23,6 @@ const MAX_BLOCKS: usize = 1024;
 /// aligned to their element only.
 const GAP: (usize, usize) = (3, 4);
 
-/// Every data kind, for ops that admit all.
-const ANY_DATA: &[&str] = &[
-    "normal",
-    "uniform",
-    "log_uniform",
-    "exact_int",
-    "cancel",
-    "outlier",
-    "row_scaled",
-    "all_negative",
-    "zero_row",
-    "constant",
-    "subnormal",
-    "ties",
-    "overflow",
-    "special",
-];
-
 /// Rows and columns of a case: extents up to the largest that any board's memory is asked for.
 const EXTENT: (i64, i64) = (0, 1 << 24);
 

@@ -1,6 +1,6 @@
 //! mul_scalar: a tensor times a number. Refuses to take the number in more precision than f32.
 
-use super::{ANY_DATA, EXTENT, FLOATS, OUT, input, launches, out_dtype, output, signatures, stride, symbol, view};
+use super::{EXTENT, FLOATS, OUT, input, launches, out_dtype, output, signatures, stride, symbol, view};
 use crate::fixture::Data;
 use crate::judge::spec::{Exact, Oracle};
 use crate::ops::{Contract, Illegal, Inputs, KArg, KType, KernelSig, ParamKind, ParamSpec, Params, Plan, bounds};
@@ -11,7 +11,7 @@ pub struct MulScalar;
 
 const PARAMS: &[ParamSpec] = &[
     ParamSpec::required("dtype", FLOATS, "format of x"),
-    ParamSpec::word("data", ANY_DATA, "normal", "kind of input data"),
+    ParamSpec::word("data", Data::NAMES, "normal", "kind of input data"),
     OUT,
     ParamSpec::required("rows", ParamKind::Int(EXTENT.0, EXTENT.1), "rows"),
     ParamSpec::required("cols", ParamKind::Int(EXTENT.0, EXTENT.1), "columns"),

@@ -11,27 +11,9 @@ use crate::tensor::{DType, View, codec};
 /// The contract.
 pub struct RopeFromCache;
 
-/// Every data kind: nothing before the result can overflow, since |cos| and |sin| are at most 1.
-const DATA: &[&str] = &[
-    "normal",
-    "uniform",
-    "log_uniform",
-    "exact_int",
-    "cancel",
-    "outlier",
-    "row_scaled",
-    "all_negative",
-    "zero_row",
-    "constant",
-    "subnormal",
-    "ties",
-    "overflow",
-    "special",
-];
-
 const PARAMS: &[ParamSpec] = &[
     ParamSpec::required("dtype", ParamKind::Word(&["f32", "bf16"]), "format of q, k and the cache"),
-    ParamSpec::word("data", DATA, "normal", "kind of data in q and k"),
+    ParamSpec::word("data", Data::NAMES, "normal", "kind of data in q and k"),
     ParamSpec::word("style", Style::WORDS, "neox", "neox pairs the first half with the second, gptj even with odd"),
     ParamSpec::word(
         "positions",

@@ -83,6 +83,7 @@ impl Executor {
             // A request seldom needs a second read.
             let (mut got, mut need) = (0, 8);
             while got < need {
+                super::link::linger(&self.socket);
                 match self.socket.read(&mut request[got..])? {
                     0 if got == 0 => return Ok(()),
                     0 => return Err(std::io::Error::other("the worker stopped in the middle of a request")),
