@@ -14,8 +14,8 @@ pub fn rows(dtype: DType, rows: usize, cols: usize, strided: bool, gap: usize) -
 /// A generated float input; `terms` is the length of the longest sum of its products.
 pub fn input(name: &'static str, view: View, data: Data, terms: usize) -> Arg {
     let row = view.shape.last().copied().unwrap_or(1);
-    let fill = Some(Fill::Float { data, row, terms, narrow: view.dtype });
-    Arg { name, role: Role::In, view, fill, nan_gap: true, output: None }
+    let narrow = view.dtype;
+    given(name, view, Fill::Float { data, row, terms, narrow })
 }
 
 /// An input with given contents.

@@ -8,7 +8,7 @@ pub mod silu_and_mul;
 #[cfg(test)]
 pub(crate) mod testing;
 
-use super::{Arg, Illegal, KArg, KType, KernelSig, Launch, ParamKind, ParamSpec, Params, Role};
+use super::{Arg, Illegal, KArg, KType, KernelSig, Launch, ParamKind, ParamSpec, Params, parts};
 use crate::fixture::{Data, Fill};
 use crate::judge::spec::{Class, Determinism, Exact, OutputSpec, UlpLimit};
 use crate::tensor::{DType, View};
@@ -19,20 +19,16 @@ const BLOCK: u32 = 256;
 /// Blocks at most. Kernels walk the rest with a grid stride, so cases above 2^18 elements test that walk.
 const MAX_BLOCKS: usize = 1024;
 
-/// Elements between the end of a row and the next in a strided view, in front of and behind it; odd, so that 16-bit rows are
+/// Elements between the end of a row and the next in a strided view, three of them in front of the first; odd, so that 16-bit rows are
 /// aligned to their element only.
-const GAP: (usize, usize) = (3, 4);
+const GAP: usize = 7;
 
 /// Rows and columns of a case: extents up to the largest that any board's memory is asked for.
 const EXTENT: (i64, i64) = (0, 1 << 24);
 
 /// A `[rows, cols]` view: packed, or cut out of a wider buffer whose gap lies on both sides.
 fn view(dtype: DType, rows: usize, cols: usize, strided: bool) -> View {
-    if strided {
-        View::rows(dtype, rows, cols, cols + GAP.0 + GAP.1, GAP.0)
-    } else {
-        View::packed(dtype, &[rows, cols])
-    }
+    parts::rows(dtype, rows, cols, strided, GAP)
 }
 
 /// Distance between the rows of a rank-2 view, elements.
@@ -43,8 +39,7 @@ fn stride(view: &View) -> KArg {
 /// A float input.
 fn input(name: &'static str, view: View, data: Data, terms: usize, narrow: DType) -> Arg {
     let row = view.shape.last().copied().unwrap_or(1);
-    let fill = Some(Fill::Float { data, row, terms, narrow });
-    Arg { name, role: Role::In, view, fill, nan_gap: true, output: None }
+    parts::given(name, view, Fill::Float { data, row, terms, narrow })
 }
 
 /// The output of an elementwise op: rounded once, every row written.
@@ -61,7 +56,7 @@ fn output(view: View, exact: Exact, ulp: f64) -> Arg {
         non_finite_declared: true,
         degenerate: view.is_empty().then_some("empty"),
     };
-    Arg { name: "out", role: Role::Out, view, fill: None, nan_gap: false, output: Some(spec) }
+    parts::output("out", view, spec)
 }
 
 /// The one launch of an elementwise op over `total` elements; none when there are none.
@@ -75,8 +70,8 @@ fn launches(symbol: String, total: usize, args: Vec<KArg>) -> Vec<Launch> {
 
 /// A signature: pointers first, then whatever else.
 fn signature(symbol: String, pointers: &[&'static str], rest: &[(&'static str, KType)]) -> KernelSig {
-    let params = pointers.iter().map(|&p| (p, KType::Ptr)).chain(rest.iter().copied()).collect();
-    KernelSig { symbol, params }
+    let params: Vec<_> = pointers.iter().map(|&p| (p, KType::Ptr)).chain(rest.iter().copied()).collect();
+    parts::signature(symbol, &params)
 }
 
 /// The narrower of two float formats, by significand.
