@@ -8,6 +8,7 @@ pub mod board;
 pub mod cli;
 pub mod fixture;
 pub mod judge;
+pub mod ladder;
 pub mod ops;
 pub mod record;
 pub mod report;

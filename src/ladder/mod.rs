@@ -1,0 +1,4 @@
+//! The mutation ladder: kernels are rebuilt with one deliberate fault each, and the gate must go red. Refuses to weaken a bar, and to
+//! count a mutant as killed that never ran.
+
+pub mod rung;
