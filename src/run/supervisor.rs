@@ -424,8 +424,8 @@ impl<'a> Supervisor<'a> {
         }
         let until = Instant::now() + GRACE;
         while Instant::now() < until && self.workers.iter_mut().any(|w| w.process.gone().is_none()) {
-            // Drain the pipes, so that a worker that still talks can end.
-            let _ = self.from.recv_timeout(Duration::from_millis(2));
+            // Drain the pipes, so that a worker that still talks can end; one that has closed them is a moment from its end.
+            let _ = self.from.recv_timeout(Duration::from_micros(200));
         }
         for mut worker in std::mem::take(&mut self.workers) {
             if worker.process.gone().is_none() {

@@ -80,7 +80,8 @@ pub fn plan_with(ops: Ops, selection: &Selection) -> Result<Vec<Case>, SuiteErro
     let filters = filters.collect::<Result<Vec<_>, SuiteError>>()?;
     let mut cases = Vec::new();
     let mut seen = Seen::new();
-    for suite in suites(ops, &selection.suites)? {
+    for mut suite in suites(ops, &selection.suites)? {
+        suite.blocks.retain(|block| asked_for(&selection.cases, block.op.name()));
         expand(&suite, selection.seed, &mut seen, &mut cases)?;
     }
     if !selection.cases.is_empty() {
@@ -97,6 +98,11 @@ pub fn plan_with(ops: Ops, selection: &Selection) -> Result<Vec<Case>, SuiteErro
         case.index = i as u64;
     }
     Ok(cases)
+}
+
+/// May a block of this op hold one of the cases asked for by id? With no such case, every block may.
+fn asked_for(ids: &[String], op: &str) -> bool {
+    ids.is_empty() || ids.iter().any(|id| id.split('/').next() == Some(op))
 }
 
 /// Names and texts of the embedded suites, by name of the file.

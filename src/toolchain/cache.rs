@@ -50,7 +50,7 @@ impl Dependency {
     fn holds(&self) -> bool {
         match self {
             Self::Content { path, sha256 } => sha256_file(path).is_ok_and(|now| now == *sha256),
-            Self::System(stamp) => Stamp::of(&stamp.path).is_ok_and(|now| now == *stamp),
+            Self::System(stamp) => stamp.holds(),
         }
     }
 }

@@ -35,9 +35,18 @@ impl Stamp {
     /// When it cannot be examined.
     pub fn of(path: &Path) -> std::io::Result<Self> {
         let path = path.canonicalize()?;
+        let (size, mtime) = Self::measure(&path)?;
+        Ok(Self { path, size, mtime })
+    }
+
+    /// Is the file still as it was? The path is resolved already: resolving it again, a call per folder, would tell nothing more.
+    pub(crate) fn holds(&self) -> bool {
+        Self::measure(&self.path).is_ok_and(|now| now == (self.size, self.mtime))
+    }
+
+    fn measure(path: &Path) -> std::io::Result<(u64, i128)> {
         let meta = path.metadata()?;
-        let mtime = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
-        Ok(Self { path, size: meta.len(), mtime })
+        Ok((meta.len(), i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec())))
     }
 
     /// One line for cache keys.
