@@ -1,9 +1,11 @@
 //! Typed parameters of a case.
 
+use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A parameter value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
     /// true or false.
@@ -16,6 +18,52 @@ pub enum Value {
     Str(String),
     /// List of integers.
     List(Vec<i64>),
+}
+
+/// By hand: serde's way for untagged enums keeps a copy of the value and builds an error for every variant it tries, for each
+/// parameter of each case that a worker is handed.
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> de::Visitor<'de> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("true, false, a number, a word or a list of integers")
+    }
+
+    fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
+        Ok(Value::Bool(b))
+    }
+
+    fn visit_i64<E>(self, i: i64) -> Result<Value, E> {
+        Ok(Value::Int(i))
+    }
+
+    fn visit_u64<E: de::Error>(self, i: u64) -> Result<Value, E> {
+        i64::try_from(i).map(Value::Int).map_err(E::custom)
+    }
+
+    fn visit_f64<E>(self, x: f64) -> Result<Value, E> {
+        Ok(Value::Float(x))
+    }
+
+    fn visit_str<E>(self, s: &str) -> Result<Value, E> {
+        Ok(Value::Str(s.to_string()))
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::with_capacity(items.size_hint().unwrap_or(0));
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::List(list))
+    }
 }
 
 /// The values a parameter admits.

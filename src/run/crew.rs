@@ -1,6 +1,7 @@
 //! A worker as the supervisor keeps it, and which case its death costs. Refuses to guess.
 
 use super::process::Process;
+use super::slate::Mark;
 use std::time::Instant;
 
 /// Why no more cases are handed out.
@@ -61,6 +62,26 @@ pub struct Worker {
     pub killed: Option<String>,
 }
 
+impl Worker {
+    /// Takes over what the worker's slate says.
+    pub fn look(&mut self) {
+        look(&mut self.cases, self.process.slate.last());
+    }
+}
+
+fn look(cases: &mut [(usize, Stage)], last: Option<Mark>) {
+    for (case, stage) in cases {
+        let case = *case as u64;
+        *stage = match (last, *stage) {
+            (Some(Mark::OnBoard(c)), Stage::OnBoard(since)) if c == case => Stage::OnBoard(since),
+            (Some(Mark::OnBoard(c)), _) if c == case => Stage::OnBoard(Instant::now()),
+            (Some(Mark::Ran(c)), _) if c == case => Stage::Judged,
+            (_, Stage::OnBoard(_)) => Stage::Judged,
+            (_, stage) => stage,
+        };
+    }
+}
+
 /// The case to charge with a death, and what it was at.
 pub fn charged(cases: &[(usize, Stage)]) -> Option<(usize, &'static str)> {
     if let Some((case, _)) = cases.iter().find(|(_, s)| matches!(s, Stage::OnBoard(_))) {
@@ -83,6 +104,21 @@ mod tests {
         let on_board = Stage::OnBoard(Instant::now());
         let cases = [(1, Stage::Judged), (2, on_board), (3, Stage::Assigned)];
         assert_eq!(charged(&cases).map(|c| c.0), Some(2));
+    }
+
+    #[test]
+    fn a_slate_moves_cases_on_and_never_back() {
+        let mut cases = vec![(1, Stage::Assigned), (2, Stage::Assigned), (3, Stage::Assigned)];
+        look(&mut cases, None);
+        assert!(cases.iter().all(|c| c.1 == Stage::Assigned));
+        look(&mut cases, Some(Mark::OnBoard(1)));
+        let Stage::OnBoard(since) = cases[0].1 else { panic!("{cases:?}") };
+        look(&mut cases, Some(Mark::OnBoard(1)));
+        assert_eq!(cases[0].1, Stage::OnBoard(since));
+        look(&mut cases, Some(Mark::OnBoard(2)));
+        assert!(cases[0].1 == Stage::Judged && matches!(cases[1].1, Stage::OnBoard(_)));
+        look(&mut cases, Some(Mark::Ran(3)));
+        assert_eq!(cases.iter().map(|c| c.1).collect::<Vec<_>>(), [Stage::Judged; 3]);
     }
 
     #[test]

@@ -89,11 +89,6 @@ impl Exchange {
         }
     }
 
-    /// The next job, if one is there.
-    pub fn try_next(&self) -> Option<Box<Job>> {
-        self.state().jobs.pop_front()
-    }
-
     /// Hands a finished case to the judge.
     pub fn put(&self, job: Box<Job>, done: Done) {
         let mut state = self.state();

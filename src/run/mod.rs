@@ -27,6 +27,7 @@ mod out;
 mod plan;
 mod process;
 mod protocol;
+mod slate;
 mod supervisor;
 pub mod worker;
 

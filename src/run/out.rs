@@ -97,19 +97,27 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Writes whole lines. When that fails the file is cut back to the last whole line.
+    /// Writes whole lines. When that fails the lines that were written whole stay, and the rest of the file is cut off.
     ///
     /// # Errors
     /// The cause (no space, a size limit).
     pub fn append(&mut self, lines: &[u8]) -> std::io::Result<()> {
+        self.dirty = true;
         if let Err(e) = self.file.write_all(lines) {
+            let written = self.file.metadata().map_or(0, |m| m.len().saturating_sub(self.good));
+            let written = &lines[..lines.len().min(written as usize)];
+            self.good += written.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1) as u64;
             // The tail is cut on reading anyway; a shorter file is only nicer.
             let _ = self.file.set_len(self.good);
             return Err(e);
         }
         self.good += lines.len() as u64;
-        self.dirty = true;
         Ok(())
+    }
+
+    /// Bytes of whole lines.
+    pub fn good(&self) -> u64 {
+        self.good
     }
 
     /// Asks the disk to keep what was written, when the last time is over a second ago or `now` is set.

@@ -1,6 +1,7 @@
 //! One worker process as its supervisor sees it: started, heard, killed. Refuses to know what cases are.
 
 use super::protocol;
+use super::slate::Slate;
 use crate::run::Options;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
@@ -27,6 +28,8 @@ pub enum Heard {
 /// A worker process.
 pub struct Process {
     child: Child,
+    /// What it has on the board.
+    pub slate: Slate,
     stdin: Option<ChildStdin>,
     tail: Arc<Mutex<VecDeque<u8>>>,
     stderr: Option<std::thread::JoinHandle<()>>,
@@ -38,8 +41,10 @@ impl Process {
     /// # Errors
     /// When the process cannot be started.
     pub fn start(options: &Options, setup: &[u8], name: u64, to: Sender<(u64, Heard)>) -> std::io::Result<Self> {
+        let slate = Slate::create()?;
         let mut command = Command::new(&options.exe);
-        command.arg("__worker").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg("__worker").arg(slate.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A group of its own: Ctrl-C is the supervisor's to handle, and a kill reaches the executor too.
         command.process_group(0);
         let mut child = command.spawn()?;
@@ -55,7 +60,7 @@ impl Process {
             Some(pipe) => Some(std::thread::Builder::new().spawn(move || keep_tail(pipe, &kept))?),
             None => None,
         };
-        let mut process = Self { child, stdin, tail, stderr };
+        let mut process = Self { child, slate, stdin, tail, stderr };
         process.tell(setup);
         Ok(process)
     }

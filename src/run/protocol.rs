@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 /// Supervisor to worker, as the supervisor writes it.
 #[derive(Debug, Serialize)]
-#[serde(tag = "t", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Hand<'a> {
     /// First line.
     Setup(&'a Setup),
@@ -26,7 +26,7 @@ pub enum Hand<'a> {
 
 /// Supervisor to worker, as the worker reads it.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "t", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
     /// First line.
     Setup(Box<Setup>),
@@ -69,10 +69,10 @@ impl From<Image> for Built {
 /// Worker to supervisor, as far as the supervisor reads it: a `record` is parsed for its key and verdict only.
 #[derive(Debug, Deserialize)]
 pub struct Heard<'a> {
-    /// `ready`, `unhealthy`, `start`, `ran`, `record`, `retire`, `bye`.
+    /// `ready`, `unhealthy`, `start`, `record`, `retire`, `bye`.
     #[serde(borrow)]
     pub t: Cow<'a, str>,
-    /// Case of `start`, `ran` and `record`.
+    /// Case of `start` and `record`.
     pub index: Option<u64>,
     /// Case id of a `record`.
     #[serde(borrow)]
@@ -87,6 +87,26 @@ pub struct Heard<'a> {
     pub text: Option<Cow<'a, str>>,
 }
 
+impl<'a> Heard<'a> {
+    /// Reads a worker's line. Of a record only what stands before its assertions is parsed: the whole line goes into the journal as
+    /// it is, and whoever reads the journal refuses a line that is no record.
+    ///
+    /// # Errors
+    /// When it is no message.
+    pub fn read(line: &'a [u8], head: &'a mut Vec<u8>) -> serde_json::Result<Self> {
+        let Some(cut) = memchr::memmem::find(line, ASSERTIONS).filter(|_| line.ends_with(b"}\n")) else {
+            return serde_json::from_slice(line);
+        };
+        head.clear();
+        head.extend_from_slice(&line[..cut]);
+        head.push(b'}');
+        serde_json::from_slice(head)
+    }
+}
+
+/// Where the head of a record ends. It cannot stand in a string, where its quotes would have backslashes.
+const ASSERTIONS: &[u8] = b",\"assertions\":";
+
 /// The line of a message that has no more than a sentence.
 pub fn say(t: &str, text: &str) -> Vec<u8> {
     let mut line = serde_json::json!({ "t": t, "text": text }).to_string().into_bytes();
@@ -94,9 +114,9 @@ pub fn say(t: &str, text: &str) -> Vec<u8> {
     line
 }
 
-/// The line of a message about a case.
-pub fn about(t: &str, index: u64) -> String {
-    format!("{{\"t\":\"{t}\",\"index\":{index}}}\n")
+/// The line that says that a case goes on the board ([`crate::record::Line::Start`]).
+pub fn start(index: u64) -> String {
+    format!("{{\"t\":\"start\",\"index\":{index}}}\n")
 }
 
 /// A record as a line of the journal ([`crate::record::Line::Record`]), without the copy that the enum would need.
@@ -146,7 +166,8 @@ mod tests {
         let read: Line = serde_json::from_slice(&record_line(&record).expect("json")).expect("line");
         assert_eq!(read, Line::Record(Box::new(record.clone())));
         let line = record_line(&record).expect("json");
-        let heard: Heard = serde_json::from_slice(&line).expect("heard");
+        let mut head = Vec::new();
+        let heard = Heard::read(&line, &mut head).expect("heard");
         assert_eq!(
             (heard.index, heard.id.as_deref(), heard.verdict),
             (Some(3), Some(case.id.as_str()), Some(Verdict::NotRun))

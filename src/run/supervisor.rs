@@ -13,13 +13,14 @@ use super::protocol;
 use super::{CaseDone, DEFECT, Event, Options, RunError};
 use crate::record::{CaseRecord, Line, Verdict};
 use crate::suite::Case;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// Cases that a worker may have at a time.
-const CREDITS: usize = 16;
+const CREDITS: usize = 32;
 /// How long a worker may take to exit, and to report a deadline of its own.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long the loop waits for news.
@@ -51,6 +52,17 @@ pub struct Supervisor<'a> {
     interrupt: &'a AtomicBool,
     defect: bool,
     on_event: &'a mut dyn FnMut(Event),
+    /// Lines for the journal, and the verdicts in them that are to be shown once they are written.
+    pending: Vec<u8>,
+    entered: Vec<Entered>,
+}
+
+/// A verdict whose line waits to be written.
+struct Entered {
+    case: usize,
+    verdict: Verdict,
+    reason: Option<String>,
+    line: Range<usize>,
 }
 
 /// What the loop came to.
@@ -99,6 +111,8 @@ impl<'a> Supervisor<'a> {
             interrupt,
             defect: false,
             on_event,
+            pending: vec![],
+            entered: vec![],
         }
     }
 
@@ -116,6 +130,7 @@ impl<'a> Supervisor<'a> {
                     while let Ok((name, heard)) = self.from.try_recv() {
                         self.hear(name, heard)?;
                     }
+                    self.flush()?;
                 }
                 Err(RecvTimeoutError::Timeout) => (self.on_event)(Event::Idle),
                 Err(RecvTimeoutError::Disconnected) => {}
@@ -186,7 +201,10 @@ impl<'a> Supervisor<'a> {
         self.workers[at].heard = Instant::now();
         match heard {
             process::Heard::Lines(lines) => {
-                for line in lines.split_inclusive(|&b| b == b'\n') {
+                let mut start = 0;
+                for end in memchr::memchr_iter(b'\n', &lines) {
+                    let line = &lines[start..=end];
+                    start = end + 1;
                     if self.workers[at].killed.is_some() {
                         break;
                     }
@@ -207,7 +225,8 @@ impl<'a> Supervisor<'a> {
             let start = String::from_utf8_lossy(&line[..line.len().min(60)]).escape_debug().to_string();
             Ok(Err(format!("it wrote rubbish on its pipe ({why}): {start}")))
         };
-        let heard: protocol::Heard = match serde_json::from_slice(line) {
+        let mut head = Vec::new();
+        let heard = match protocol::Heard::read(line, &mut head) {
             Ok(heard) => heard,
             Err(e) => return rubbish(&e.to_string()),
         };
@@ -224,12 +243,10 @@ impl<'a> Supervisor<'a> {
                 self.probe_failed(&text)?;
             }
             ("start", Some(place)) => {
-                worker.cases[place].1 = Stage::OnBoard(Instant::now());
                 let case = worker.cases[place].0;
-                self.write(line)?;
+                self.pending.extend_from_slice(line);
                 (self.on_event)(Event::CaseStarted { index: case as u64, id: &self.cases[case].id });
             }
-            ("ran", Some(place)) => worker.cases[place].1 = Stage::Judged,
             ("record", Some(place)) => {
                 let (case, _) = worker.cases[place];
                 let Some(verdict) = heard.verdict else { return rubbish("a record without a verdict") };
@@ -240,8 +257,7 @@ impl<'a> Supervisor<'a> {
                 worker.careful = false;
                 self.careful = false;
                 self.deaths = 0;
-                let text = std::str::from_utf8(line).unwrap_or_default();
-                self.enter(case, verdict, heard.reason.as_deref(), text)?;
+                self.enter(case, verdict, heard.reason.as_deref(), line);
             }
             ("retire", _) => worker.leaving = Some(Instant::now()),
             ("bye", _) => worker.leaving = Some(Instant::now()),
@@ -251,40 +267,55 @@ impl<'a> Supervisor<'a> {
         Ok(Ok(()))
     }
 
-    /// Enters a verdict: journal first, then the ledger, then the display.
-    fn enter(&mut self, case: usize, verdict: Verdict, reason: Option<&str>, line: &str) -> Result<(), RunError> {
-        self.write(line.as_bytes())?;
+    /// Enters a verdict: into the ledger, and into the journal before it is shown.
+    fn enter(&mut self, case: usize, verdict: Verdict, reason: Option<&str>, line: &[u8]) {
         self.ledger.enter(case, verdict);
         self.defect |= verdict == Verdict::Error && reason.is_some_and(|r| r.starts_with(DEFECT));
-        let c = &self.cases[case];
-        let done = CaseDone { index: c.index, id: &c.id, op: &c.op, verdict, reason, record: line.trim_end() };
-        (self.on_event)(Event::CaseDone(done));
+        let start = self.pending.len();
+        self.pending.extend_from_slice(line);
+        let line = start..self.pending.len();
+        self.entered.push(Entered { case, verdict, reason: reason.map(str::to_string), line });
         if self.options.fail_fast && matches!(verdict, Verdict::Fail | Verdict::Error) {
             self.halt(Stop::FailFast);
         }
+    }
+
+    fn enter_record(&mut self, record: CaseRecord) {
+        let line = protocol::line(&Line::Record(Box::new(record.clone()))).unwrap_or_default();
+        self.enter(record.index as usize, record.verdict, record.reason.as_deref(), &line);
+    }
+
+    /// Writes what is pending as one piece, then shows the verdicts in it.
+    fn flush(&mut self) -> Result<(), RunError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let before = self.journal.good();
+        if let Err(e) = self.journal.append(&self.pending) {
+            let kept = (self.journal.good() - before) as usize;
+            let lost = self.entered.iter().filter(|e| e.line.end > kept).count();
+            return Err(self.unwritten(self.cases.len() - self.ledger.left() - lost, e));
+        }
+        for entered in self.entered.drain(..) {
+            let Entered { case, verdict, reason, line } = entered;
+            let c = &self.cases[case];
+            let record = std::str::from_utf8(&self.pending[line]).unwrap_or_default().trim_end();
+            let done = CaseDone { index: c.index, id: &c.id, op: &c.op, verdict, reason: reason.as_deref(), record };
+            (self.on_event)(Event::CaseDone(done));
+        }
+        self.pending.clear();
         Ok(())
     }
 
-    fn enter_record(&mut self, record: CaseRecord) -> Result<(), RunError> {
-        let (case, verdict, reason) = (record.index as usize, record.verdict, record.reason.clone());
-        let line = protocol::line(&Line::Record(Box::new(record))).unwrap_or_default();
-        self.enter(case, verdict, reason.as_deref(), &String::from_utf8_lossy(&line))
-    }
-
-    fn write(&mut self, lines: &[u8]) -> Result<(), RunError> {
-        let done = self.cases.len() - self.ledger.left();
-        let failed = |source| RunError::Write {
-            path: self.journal_path.to_path_buf(),
-            out: self.options.out.clone(),
-            done: done as u64,
-            source,
-        };
-        self.journal.append(lines).map_err(failed)
+    fn unwritten(&self, done: usize, source: std::io::Error) -> RunError {
+        let (path, out) = (self.journal_path.to_path_buf(), self.options.out.clone());
+        RunError::Write { path, out, done: done as u64, source }
     }
 
     fn note(&mut self, kind: &str, text: &str) -> Result<(), RunError> {
         let line = Line::Note { kind: kind.to_string(), text: text.to_string() };
-        self.write(&protocol::line(&line).unwrap_or_default())?;
+        self.pending.extend(protocol::line(&line).unwrap_or_default());
+        self.flush()?;
         (self.on_event)(Event::Note { kind, text });
         Ok(())
     }
@@ -314,18 +345,15 @@ impl<'a> Supervisor<'a> {
                 _ => at += 1,
             }
         }
+        self.flush()?;
         let done = self.cases.len() - self.ledger.left();
-        self.journal.sync(false).map_err(|source| RunError::Write {
-            path: self.journal_path.to_path_buf(),
-            out: self.options.out.clone(),
-            done: done as u64,
-            source,
-        })
+        self.journal.sync(false).map_err(|e| self.unwritten(done, e))
     }
 
     fn check_deadlines(&mut self) {
         let limit = self.options.timeout + GRACE;
         for worker in &mut self.workers {
+            worker.look();
             let overdue =
                 worker.cases.iter().any(|(_, s)| matches!(s, Stage::OnBoard(since) if since.elapsed() > limit));
             // A board that does not open, a reference that does not end: no news is bounded as well.
@@ -395,6 +423,7 @@ impl<'a> Supervisor<'a> {
             how = format!("the worker was stopped: {why}");
         }
         let said = if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
+        worker.look();
         let charged = charged(&worker.cases);
         let rest: Vec<usize> = open.iter().copied().filter(|c| charged.is_none_or(|(g, _)| g != *c)).collect();
         self.ledger.hand_back(&rest);
@@ -403,7 +432,7 @@ impl<'a> Supervisor<'a> {
             let text = format!("{how} while {} {step}", self.cases[case].id);
             self.note("worker_died", &text)?;
             let reason = format!("{how} while the case {step}{said}");
-            self.enter_record(unjudged(self.options, &self.cases[case], Verdict::Error, reason))?;
+            self.enter_record(unjudged(self.options, &self.cases[case], Verdict::Error, reason));
         } else {
             self.note("worker_died", &format!("{how}; no case is charged, {} are handed out again", rest.len()))?;
         }
@@ -447,18 +476,14 @@ impl<'a> Supervisor<'a> {
     fn close(mut self) -> Result<Ended, RunError> {
         let reason = self.stop.as_ref().map_or("not handed out".to_string(), Stop::reason);
         for case in self.ledger.open() {
-            self.enter_record(unjudged(self.options, &self.cases[case], Verdict::NotRun, reason.clone()))?;
+            self.enter_record(unjudged(self.options, &self.cases[case], Verdict::NotRun, reason.clone()));
         }
         let board_failed = matches!(self.stop, Some(Stop::Wedged(_)));
         let end =
             Line::End { at: super::plan::now(), wall_ms: self.started.elapsed().as_millis() as u64, board_failed };
-        self.write(&protocol::line(&end).unwrap_or_default())?;
-        self.journal.sync(true).map_err(|source| RunError::Write {
-            path: self.journal_path.to_path_buf(),
-            out: self.options.out.clone(),
-            done: self.cases.len() as u64,
-            source,
-        })?;
+        self.pending.extend(protocol::line(&end).unwrap_or_default());
+        self.flush()?;
+        self.journal.sync(true).map_err(|e| self.unwritten(self.cases.len(), e))?;
         Ok(Ended {
             interrupted: self.stop == Some(Stop::Interrupted),
             board_failed,

@@ -7,6 +7,7 @@ use super::device::{Device, Done};
 use super::exchange::Exchange;
 use super::job::{self, Bench, Job, Refusal, ms};
 use super::protocol::{self, Order, Setup};
+use super::slate::{Mark, Slate};
 use super::{DEFECT, boards, judging};
 use crate::board::Facts;
 use crate::record::{CaseRecord, Verdict};
@@ -14,6 +15,7 @@ use crate::suite::Case;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
@@ -67,6 +69,14 @@ pub fn main() -> u8 {
             return 70;
         }
     };
+    let path = PathBuf::from(std::env::args_os().nth(2).unwrap_or_default());
+    let slate = match Slate::open(&path) {
+        Ok(slate) => slate,
+        Err(e) => {
+            crate::complain(format_args!("assay worker: no slate at {}: {e}", path.display()));
+            return 70;
+        }
+    };
     // The end of the orders' pipe says the same; this also reaches a worker that is stuck in a driver.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
@@ -74,7 +84,7 @@ pub fn main() -> u8 {
     let orders = read_orders(Arc::clone(&finish));
     let Ok(Order::Setup(setup)) = orders.recv() else { return 70 };
     record_panics();
-    work(*setup, &orders, &finish, &pipe)
+    work(*setup, &orders, &finish, &pipe, slate)
 }
 
 /// Takes stdout for ourselves; a library that prints to it then prints to stderr, and cannot garble a message.
@@ -115,7 +125,7 @@ fn read_orders(finish: Arc<AtomicBool>) -> Receiver<Order> {
     from
 }
 
-fn work(setup: Setup, orders: &Receiver<Order>, finish: &AtomicBool, pipe: &Arc<Pipe>) -> u8 {
+fn work(setup: Setup, orders: &Receiver<Order>, finish: &AtomicBool, pipe: &Arc<Pipe>, slate: Slate) -> u8 {
     let Setup { options, kernels } = setup;
     let named = match boards::named(&options.board) {
         Ok(named) => named,
@@ -134,7 +144,7 @@ fn work(setup: Setup, orders: &Receiver<Order>, finish: &AtomicBool, pipe: &Arc<
         let (bench, pipe, hangs) = (Arc::clone(&bench), Arc::clone(pipe), Arc::clone(&hangs));
         let exchange = Arc::clone(&exchange);
         std::thread::spawn(move || {
-            board_thread(named, &bench, &opened_to, &exchange, &pipe, &hangs);
+            board_thread(named, &bench, &opened_to, &exchange, &pipe, &hangs, &slate);
             exchange.end();
         })
     };
@@ -281,6 +291,7 @@ fn board_thread(
     exchange: &Exchange,
     pipe: &Pipe,
     hangs: &AtomicBool,
+    slate: &Slate,
 ) {
     let mut device = match named.open(&bench.options) {
         Ok(open) => Device::new(open),
@@ -293,30 +304,19 @@ fn board_thread(
     if opened.send(probed).is_err() {
         return;
     }
-    let mut next: Option<Box<Job>> = None;
-    loop {
-        let mut job = match next.take() {
-            Some(job) => job,
-            None => {
-                let Some(job) = exchange.next() else { return };
-                pipe.send(protocol::about("start", job.case.index).as_bytes());
-                job
-            }
-        };
+    while let Some(mut job) = exchange.next() {
+        let index = job.case.index;
+        // For the journal, with whatever goes out next; what the board is at stands on the slate.
+        pipe.queue(protocol::start(index).as_bytes());
+        slate.mark(Mark::OnBoard(index));
         let begun = Instant::now();
         let result = caught(|| device.run(&job, bench, &|bytes| pipe.send(bytes)));
         // After a panic the board is in no state that we know.
         let outcome = result.unwrap_or_else(|refusal| Done { result: Err(refusal), lost: true });
+        slate.mark(Mark::Ran(index));
         job.timings.board_ms = ms(begun);
         hangs.store(device.hangs_at_exit, Ordering::Relaxed);
-        // `ran` goes out before the judge can send the record, together with the next `start` when there is one.
-        let mut news = protocol::about("ran", job.case.index);
         let lost = outcome.lost;
-        if !lost && let Some(following) = exchange.try_next() {
-            news.push_str(&protocol::about("start", following.case.index));
-            next = Some(following);
-        }
-        pipe.send(news.as_bytes());
         exchange.put(job, outcome);
         if lost {
             return;
