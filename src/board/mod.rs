@@ -1,5 +1,6 @@
 //! Boards: anything that can run our kernels, behind one trait. Refuses to retry, to fall back and to judge.
 
+pub mod cuda;
 mod facts;
 pub mod sim;
 

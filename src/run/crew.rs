@@ -15,6 +15,10 @@ pub enum Stop {
     FailFast,
     /// The board does not work any more, and why.
     Wedged(String),
+    /// The board is not there, and why.
+    Absent(String),
+    /// Somebody else has the board, and who.
+    Busy(String),
 }
 
 impl Stop {
@@ -25,6 +29,7 @@ impl Stop {
             Self::Time => "time: --max-time was over".to_string(),
             Self::FailFast => "an earlier case failed (--fail-fast)".to_string(),
             Self::Wedged(why) => format!("board wedged: {why}"),
+            Self::Absent(why) | Self::Busy(why) => why.clone(),
         }
     }
 }

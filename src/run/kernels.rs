@@ -32,9 +32,9 @@ pub fn build(
 ) -> Result<Kernels, RunError> {
     let tools = Toolchain::open(&options.out);
     let mut provenance = provenance(options, tools.cache().root());
-    if let Named::Mock(_) = named {
+    let Some(target) = named.target() else {
         return Ok(Kernels { images: BTreeMap::new(), provenance, warning: None });
-    }
+    };
     let failed = |e: BuildError| RunError::Kernels(e.to_string());
     let every: Vec<String> = ops::REGISTRY.iter().flat_map(|op| op.kernels()).map(|k| k.symbol).collect();
     let set = KernelSet::resolve(&tools, &every, options.kernels.as_deref()).map_err(failed)?;
@@ -42,16 +42,14 @@ pub fn build(
     let files: BTreeSet<&Path> =
         launched.iter().filter_map(|s| set.file_of(s).ok()).map(|f| f.path.as_path()).collect();
     on_event(Event::Building { files: files.len() });
-    set.build_ahead(launched.iter().map(String::as_str));
-    let image = |symbol: &String| match set.file_of(symbol).and_then(|file| set.build_host(file)) {
+    set.build_ahead(launched.iter().map(String::as_str), &target);
+    let image = |symbol: &String| match set.file_of(symbol).and_then(|file| set.build(file, &target)) {
         Ok(image) => Built::from(image),
         Err(e) => Built::Failed(e.to_string()),
     };
     let images: BTreeMap<String, Built> = launched.iter().map(|s| (s.clone(), image(s))).collect();
     provenance.kernels = set.origins().into_iter().filter(|(symbol, _)| images.contains_key(symbol)).collect();
-    if let Ok(compiler) = tools.host() {
-        provenance.compiler = tools.describe(compiler).unwrap_or_default();
-    }
+    provenance.compiler = target.compiler(&tools).unwrap_or_default();
     Ok(Kernels { images, provenance, warning: tools.cache().warning() })
 }
 

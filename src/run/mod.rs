@@ -21,6 +21,7 @@ pub mod journal;
 mod judging;
 mod kernels;
 mod ledger;
+mod lock;
 mod mock;
 mod options;
 mod out;
@@ -37,6 +38,7 @@ pub use options::{DEFAULT_SEED, Options};
 use crate::judge::verdict::complete;
 use crate::record::{CaseRecord, Counts, Line, RunHeader, Verdict};
 use crate::suite::Case;
+use crew::Stop;
 use journal::{Journal, JournalError};
 use ledger::Ledger;
 use out::{OutFolder, Writer};
@@ -132,6 +134,7 @@ pub fn run(options: &Options, mut cases: Vec<Case>, on_event: &mut dyn FnMut(Eve
     }
     plan::number(&mut cases);
     let interrupt = signals()?;
+    let locked = named.lock();
     let built = kernels::build(&named, options, &cases, on_event)?;
     let header = plan::header(options, &cases, named.info(&options.board), built.provenance);
     let before = resumed(options, &header, &journal_path)?;
@@ -152,7 +155,11 @@ pub fn run(options: &Options, mut cases: Vec<Case>, on_event: &mut dyn FnMut(Eve
     let jobs = jobs(options);
     let supervisor =
         Supervisor::new(options, &cases, setup, (writer, &journal_path), ledger, jobs, &interrupt, on_event);
-    let ended = supervisor.work()?;
+    let ended = match (named.absent(), &locked) {
+        (Some(why), _) => supervisor.refuse(Stop::Absent(why.to_string()))?,
+        (None, Err(why)) => supervisor.refuse(Stop::Busy(why.clone()))?,
+        (None, Ok(_)) => supervisor.work()?,
+    };
     balanced(&ended.counts)?;
     let outcome = Outcome {
         out: options.out.clone(),

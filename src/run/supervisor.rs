@@ -144,6 +144,15 @@ impl<'a> Supervisor<'a> {
         self.close()
     }
 
+    /// Runs nothing: every case without a verdict is NOT-RUN for that reason.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn refuse(mut self, why: Stop) -> Result<Ended, RunError> {
+        self.stop = Some(why);
+        self.close()
+    }
+
     /// Starts the workers that are missing and hands out cases.
     fn staff(&mut self) -> Result<(), RunError> {
         if self.stop.is_some() {
@@ -478,7 +487,7 @@ impl<'a> Supervisor<'a> {
         for case in self.ledger.open() {
             self.enter_record(unjudged(self.options, &self.cases[case], Verdict::NotRun, reason.clone()));
         }
-        let board_failed = matches!(self.stop, Some(Stop::Wedged(_)));
+        let board_failed = matches!(self.stop, Some(Stop::Wedged(_) | Stop::Busy(_)));
         let end =
             Line::End { at: super::plan::now(), wall_ms: self.started.elapsed().as_millis() as u64, board_failed };
         self.pending.extend(protocol::line(&end).unwrap_or_default());

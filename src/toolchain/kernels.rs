@@ -2,6 +2,7 @@
 
 use super::cache::Product;
 use super::source::{self, KernelFile, candidates};
+use super::target::Target;
 use super::util::key_of;
 use super::{BuildError, Toolchain};
 use crate::board::Image;
@@ -22,7 +23,7 @@ pub struct KernelSet {
     tools: Toolchain,
     files: Vec<KernelFile>,
     provider: BTreeMap<String, usize>,
-    built: Mutex<HashMap<PathBuf, Slot>>,
+    built: Mutex<HashMap<(PathBuf, Target), Slot>>,
 }
 
 impl KernelSet {
@@ -94,22 +95,22 @@ impl KernelSet {
         self.provider.iter().map(|(symbol, place)| (symbol.clone(), origin(&self.files[*place]))).collect()
     }
 
-    /// The image of `file` for simulated boards, from the cache or built now; each file is built once per process.
+    /// The image of `file` for `target`, from the cache or built now; each file is built once per process and target.
     ///
     /// # Errors
     /// `Compile` with the compiler's whole output, `NoCompiler`, `BadProduct`, `Changed`, `Io`.
-    pub fn build_host(&self, file: &KernelFile) -> Result<Image, BuildError> {
-        let slot =
-            self.built.lock().unwrap_or_else(PoisonError::into_inner).entry(file.path.clone()).or_default().clone();
-        slot.get_or_init(|| super::sim::build(&self.tools, file)).clone()
+    pub fn build(&self, file: &KernelFile, target: &Target) -> Result<Image, BuildError> {
+        let key = (file.path.clone(), target.clone());
+        let slot = self.built.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
+        slot.get_or_init(|| target.build(&self.tools, file)).clone()
     }
 
-    /// Builds the files of these symbols on all cores, so that later [`Self::build_host`] calls find them. Failures are kept for those calls.
-    pub fn build_ahead<'a>(&self, symbols: impl IntoIterator<Item = &'a str>) {
+    /// Builds the files of these symbols on all cores, so that later [`Self::build`] calls find them. Failures are kept for those calls.
+    pub fn build_ahead<'a>(&self, symbols: impl IntoIterator<Item = &'a str>, target: &Target) {
         let mut files: Vec<&KernelFile> = symbols.into_iter().filter_map(|s| self.file_of(s).ok()).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files.dedup_by(|a, b| a.path == b.path);
-        in_parallel(&files, |file| drop(self.build_host(file)));
+        in_parallel(&files, |file| drop(self.build(file, target)));
     }
 }
 

@@ -115,7 +115,7 @@ fn a_compile_error_brings_the_whole_compiler_output_and_no_image() {
     let mine = place.write("k.hip", text);
     let set = place.resolve().unwrap();
     let file = set.file_of("cast_f32_bf16").unwrap().clone();
-    let Err(BuildError::Compile { file, output, .. }) = set.build_host(&file) else { panic!("built") };
+    let Err(BuildError::Compile { file, output, .. }) = set.build(&file, &Target::Host) else { panic!("built") };
     assert_eq!(file, mine);
     assert!(output.contains("undeclared_one") && output.contains("undeclared_two"), "{output}");
 }
@@ -126,10 +126,10 @@ fn an_image_is_built_once_and_found_again_by_another_process() {
     place.write("k.hip", &kernel("cast_f32_bf16"));
     let set = place.resolve().unwrap();
     let file = set.file_of("cast_f32_bf16").unwrap();
-    let image = set.build_host(file).unwrap();
+    let image = set.build(file, &Target::Host).unwrap();
     assert!(image.path.is_file() && image.sanitised.as_ref().unwrap().is_file());
     let again = place.resolve().unwrap();
-    assert_eq!(again.build_host(again.file_of("cast_f32_bf16").unwrap()).unwrap(), image);
+    assert_eq!(again.build(again.file_of("cast_f32_bf16").unwrap(), &Target::Host).unwrap(), image);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_cache_behind_a_link_works_on_the_first_use_too() {
     std::os::unix::fs::symlink(&real, &link).unwrap();
     let tools = Toolchain::new(Env::current(), Cache::new(link, place.folder.path().join("spare")));
     let set = KernelSet::resolve(&tools, &WANTED.map(String::from), None).unwrap();
-    assert!(set.build_host(set.file_of(WANTED[0]).unwrap()).unwrap().path.is_file());
+    assert!(set.build(set.file_of(WANTED[0]).unwrap(), &Target::Host).unwrap().path.is_file());
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_header_of_the_candidate_folder_is_part_of_the_build() {
     );
     let build = || {
         let set = place.resolve().unwrap();
-        set.build_host(set.file_of("cast_f32_bf16").unwrap()).unwrap().path
+        set.build(set.file_of("cast_f32_bf16").unwrap(), &Target::Host).unwrap().path
     };
     let first = build();
     place.write("value.h", "#define VALUE 2.0f\n");

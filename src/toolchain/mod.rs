@@ -13,12 +13,14 @@ mod kernels;
 pub mod nvrtc;
 pub mod sim;
 mod source;
+mod target;
 mod util;
 
 pub use doctor::{Check, doctor};
 pub use error::BuildError;
 pub use kernels::KernelSet;
 pub use source::{Headers, KernelFile, candidates, user_kernel};
+pub use target::Target;
 pub use util::{hex, sha256_file};
 
 use cache::Cache;
