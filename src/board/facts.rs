@@ -3,6 +3,11 @@
 use super::Kind;
 use serde::{Deserialize, Serialize};
 
+/// What a host's page is, and a simulated board's.
+fn page() -> u32 {
+    4096
+}
+
 /// Facts of a board. Decisions key on these and never on the architecture string.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,6 +46,9 @@ pub struct Facts {
     pub fp8: String,
     /// f32 subnormal results are flushed to zero.
     pub flush_f32: bool,
+    /// Bytes of the smallest piece of device memory that can be made to fault, for flush placement; 0 where none can.
+    #[serde(default = "page")]
+    pub page: u32,
     /// Where the figures come from, one line each.
     #[serde(default)]
     pub sources: Vec<String>,

@@ -119,10 +119,11 @@ fn passes(
         board.seal(&buffer, &job.region.sealed).map_err(|e| (Step::Seal, e))?;
     }
     let ran = run_plan(board, &buffer, modules, job, bench);
-    if sealed {
-        board.seal(&buffer, &[]).map_err(|e| (Step::Seal, e))?;
-    }
-    ran.map_err(|e| (Step::Run, e))
+    let opened = if sealed { board.seal(&buffer, &[]) } else { Ok(()) };
+    // A fault leaves nothing that could be opened again: the fault is what happened.
+    let ran = ran.map_err(|e| (Step::Run, e))?;
+    opened.map_err(|e| (Step::Seal, e))?;
+    Ok(ran)
 }
 
 /// The passes of the plan, and up to two more that say why bytes differ when they do.

@@ -137,7 +137,7 @@ pub fn prepare(case: &Case, bench: &Bench, spare: &mut Vec<Vec<u8>>) -> Result<B
     let op = ops::find(&case.op).ok_or_else(|| Refusal::error(format!("this assay has no op '{}'", case.op)))?;
     let plan = op.plan(&case.params).map_err(|e| Refusal::error(format!("illegal parameters: {e}")))?;
     check(op, &plan, bench)?;
-    let region = lay_out(&plan, case.place)
+    let region = lay_out(&plan, case.place, &bench.facts)
         .filter(|r| r.bytes as u64 <= bench.facts.memory)
         .ok_or_else(|| too_large(&plan, bench))?;
     let inputs = fill(&plan, case);
@@ -204,7 +204,7 @@ fn too_large(plan: &Plan, bench: &Bench) -> Refusal {
     Refusal::not_run(format!("out of memory: {need} bytes needed besides guards, the board has {}", bench.facts.memory))
 }
 
-fn lay_out(plan: &Plan, how: Placement) -> Option<Region> {
+fn lay_out(plan: &Plan, how: Placement, facts: &Facts) -> Option<Region> {
     let block = plan.launches.iter().map(|l| l.block.iter().map(|&x| x as usize).product::<usize>()).max().unwrap_or(0);
     let tile = (block * 16).min(TILE);
     let space = |a: &ops::Arg| {
@@ -214,7 +214,7 @@ fn lay_out(plan: &Plan, how: Placement) -> Option<Region> {
     let spaces: Option<Vec<Space>> = plan.args.iter().map(space).collect();
     match how {
         Placement::Guarded => place::guarded(&spaces?),
-        Placement::Flush => place::flush(&spaces?),
+        Placement::Flush => place::flush(&spaces?, place::PAGE.max(facts.page as usize)),
     }
 }
 

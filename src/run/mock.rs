@@ -105,6 +105,7 @@ pub fn facts() -> Facts {
         device_reads: vec![crate::board::Kind::Device],
         fp8: "none".to_string(),
         flush_f32: false,
+        page: 4096,
         sources: vec!["made up, for tests".to_string()],
     }
 }

@@ -119,6 +119,20 @@ impl CudaBoard {
         }
     }
 
+    /// Puts a copy between a range of a buffer, as far as it is open, and staging into the queue.
+    fn copy(&self, id: u64, range: Range<usize>, staged: *mut u8, to_device: bool) -> Result<(), BoardError> {
+        let Some(a) = self.buffers.get(&id) else { return Ok(()) };
+        for part in a.open(range.clone()) {
+            let there = a.device + part.start as u64;
+            let here = staged as u64 + (part.start - range.start) as u64;
+            let (to, from) = if to_device { (there, here) } else { (here, there) };
+            // SAFETY: both sides are as long as the part, which the caller checked; the queue has them until the next wait.
+            let done = unsafe { sys::cuMemcpyAsync(to, from, part.len(), self.stream) };
+            check("cuMemcpyAsync", done).map_err(|e| e.of(&self.last_kernel()))?;
+        }
+        Ok(())
+    }
+
     fn last_kernel(&self) -> String {
         self.launched.last().map_or("none".to_string(), |l| l.kernel.clone())
     }
@@ -272,12 +286,20 @@ impl Board for CudaBoard {
         self.buffers.get(&buffer.id).map_or(0, |a| a.device)
     }
 
-    fn seal(&mut self, _: &Buffer, ranges: &[Range<usize>]) -> Result<(), BoardError> {
-        if ranges.iter().all(Range::is_empty) {
-            return Ok(());
+    fn seal(&mut self, buffer: &Buffer, ranges: &[Range<usize>]) -> Result<(), BoardError> {
+        self.enter()?;
+        let refused = |need: String, have: String| BoardError::Refused { what: "sealing pages".into(), need, have };
+        let page = self.facts.page as usize;
+        if page == 0 {
+            return Err(refused("virtual memory management".into(), "a driver without it".into()));
         }
-        let have = "the driver maps no single pages".into();
-        Err(BoardError::Refused { what: "sealing pages".into(), need: "pages of 4096 bytes".into(), have })
+        if let Some(r) = ranges.iter().find(|r| r.start % page != 0 || r.end % page != 0) {
+            return Err(refused(format!("whole pages in {r:?}"), format!("pages of {page} bytes")));
+        }
+        match self.buffers.get_mut(&buffer.id) {
+            Some(allocation) => allocation.seal(self.device, ranges),
+            None => Err(refused(format!("buffer {}", buffer.id), "no such allocation".into())),
+        }
     }
 
     fn load(&mut self, image: &Image) -> Result<Module, BoardError> {
@@ -294,24 +316,21 @@ impl Board for CudaBoard {
 
     fn copy_in(&mut self, dst: &Buffer, offset: usize, bytes: &Arc<Vec<u8>>) {
         self.put(|board| {
-            let to = board.place(dst.id, offset, bytes.len())?;
+            board.place(dst.id, offset, bytes.len())?;
             let from = board.staging.take(bytes.len()).map_err(|e| e.of_memory(bytes.len()))?;
             // SAFETY: the staging is as long as the bytes and nobody else's; the queue has it until the next wait.
-            let done = unsafe {
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), from, bytes.len());
-                sys::cuMemcpyAsync(to, from as u64, bytes.len(), board.stream)
-            };
-            check("cuMemcpyAsync", done).map_err(|e| e.of(&board.last_kernel()))
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), from, bytes.len()) };
+            board.copy(dst.id, offset..offset + bytes.len(), from, true)
         });
     }
 
     fn copy_out(&mut self, src: &Buffer, offset: usize, bytes: usize) {
         self.put(|board| {
-            let from = board.place(src.id, offset, bytes)?;
+            board.place(src.id, offset, bytes)?;
             let to = board.staging.take(bytes).map_err(|e| e.of_memory(bytes))?;
-            // SAFETY: as for `copy_in`.
-            let done = unsafe { sys::cuMemcpyAsync(to as u64, from, bytes, board.stream) };
-            check("cuMemcpyAsync", done).map_err(|e| e.of(&board.last_kernel()))?;
+            // SAFETY: the staging is that long; what is sealed reads as zero.
+            unsafe { std::ptr::write_bytes(to, 0, bytes) };
+            board.copy(src.id, offset..offset + bytes, to, false)?;
             board.outs.push((to, bytes));
             Ok(())
         });

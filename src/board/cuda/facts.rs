@@ -76,6 +76,7 @@ fn read(device: CUdevice) -> Result<Identity, Refused> {
         device_reads,
         fp8: if (major, minor) >= (8, 9) { "fn" } else { "none" }.into(),
         flush_f32: false,
+        page: super::pages::granule(device).map_or(0, |bytes| bytes as u32),
         sources: vec!["CUDA driver API: cuDeviceGetAttribute, cuDeviceGetName, cuDeviceTotalMem".into()],
     };
     let uuid = uuid.bytes.iter().map(|b| format!("{:02x}", *b as u8)).collect();

@@ -1,9 +1,11 @@
 //! Allocations of every kind. Refuses to make one kind pass for another.
 
 use super::call::{Refused, check};
+use super::pages::Pages;
 use crate::board::{BoardError, Kind};
-use cudarc::driver::sys::{self, CUdeviceptr};
+use cudarc::driver::sys::{self, CUdevice, CUdeviceptr};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use std::ops::Range;
 
 /// A live allocation.
 pub struct Allocation {
@@ -15,6 +17,8 @@ pub struct Allocation {
     pub device: CUdeviceptr,
     /// Address for the host, where it has one.
     pub host: Option<*mut u8>,
+    /// Device memory that was sealed once: mapped piece by piece since.
+    pages: Option<Pages>,
 }
 
 // SAFETY: the addresses are handed to the driver and dereferenced only through host views, under their own promise.
@@ -42,11 +46,44 @@ impl Allocation {
                 BoardError::Refused { what: "host memory".into(), need: format!("{bytes} bytes"), have: e.to_string() }
             }
         })?;
-        Ok(Self { kind, bytes, device, host })
+        Ok(Self { kind, bytes, device, host, pages: None })
+    }
+
+    /// Makes these whole pieces fault, and only these. Device memory that never was sealed moves: what it held is lost.
+    ///
+    /// # Errors
+    /// `Refused` for other kinds and where the driver refuses; `OutOfMemory`.
+    pub fn seal(&mut self, device: CUdevice, ranges: &[Range<usize>]) -> Result<(), BoardError> {
+        if self.kind != Kind::Device {
+            let (what, need) = ("sealing pages".into(), "device memory".into());
+            return Err(BoardError::Refused { what, need, have: format!("{:?} memory", self.kind) });
+        }
+        let pages = match self.pages.take() {
+            Some(pages) => pages,
+            None => {
+                let pages = Pages::new(device, self.bytes).map_err(|e| e.of_memory(self.bytes))?;
+                // SAFETY: it came from cuMemAlloc and is given back once: from here on the pages are the memory.
+                let _ = unsafe { sys::cuMemFree_v2(self.device) };
+                self.device = pages.address;
+                pages
+            }
+        };
+        self.pages.insert(pages).seal(ranges).map_err(|e| e.of_memory(self.bytes))
+    }
+
+    /// The parts of a byte range that kernels and copies may touch.
+    pub fn open(&self, range: Range<usize>) -> Vec<Range<usize>> {
+        match &self.pages {
+            Some(pages) => pages.open(range),
+            None => vec![range],
+        }
     }
 
     /// Gives the memory back.
     pub fn free(self) {
+        if let Some(pages) = self.pages {
+            return pages.free();
+        }
         let size = self.bytes.max(1);
         // SAFETY: each address came from the call that this one undoes, and is given back once. A failure leaks, which is all that
         // could be done.

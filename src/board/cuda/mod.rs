@@ -7,6 +7,7 @@ mod call;
 mod facts;
 mod memory;
 mod module;
+mod pages;
 mod staging;
 
 pub use board::CudaBoard;
