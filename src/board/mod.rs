@@ -1,6 +1,7 @@
 //! Boards: anything that can run our kernels, behind one trait. Refuses to retry, to fall back and to judge.
 
 pub mod cuda;
+pub mod device;
 mod facts;
 pub mod sim;
 

@@ -2,7 +2,7 @@
 
 use super::lock::{self, BoardLock};
 use super::{Options, RunError, mock};
-use crate::board::cuda::{self, CudaBoard};
+use crate::board::cuda;
 use crate::board::sim::{SimBoard, profile};
 use crate::board::{Board, BoardError, Facts};
 use crate::record::BoardInfo;
@@ -103,7 +103,7 @@ impl Named {
                 Ok(Open::Board(Box::new(board)))
             }
             Self::Cuda(index, _) => {
-                let board = CudaBoard::open(index).map_err(|e| e.to_string())?;
+                let board = cuda::open(index).map_err(|e| e.to_string())?;
                 Ok(Open::Board(Box::new(board)))
             }
             Self::Absent(_, why) => Err(why),

@@ -1,7 +1,8 @@
 //! What the driver says of a device. Refuses to look anything up by name.
 
-use super::call::{Refused, check};
-use super::device;
+use super::call::check;
+use super::{device, driver};
+use crate::board::device::Refused;
 use crate::board::{BoardError, Facts, Kind};
 use cudarc::driver::sys::{self, CUdevice, CUdevice_attribute as A};
 use std::ffi::{CStr, c_char};
@@ -23,7 +24,7 @@ pub struct Identity {
 /// `Lost` without driver or device, `Refused` for an index that no device has.
 pub fn identity(index: u32) -> Result<Identity, BoardError> {
     let device = device(index)?;
-    read(device).map_err(|e| BoardError::Lost { why: e.to_string() })
+    read(device).map_err(Refused::lost)
 }
 
 fn read(device: CUdevice) -> Result<Identity, Refused> {
@@ -76,7 +77,7 @@ fn read(device: CUdevice) -> Result<Identity, Refused> {
         device_reads,
         fp8: if (major, minor) >= (8, 9) { "fn" } else { "none" }.into(),
         flush_f32: false,
-        page: super::pages::granule(device).map_or(0, |bytes| bytes as u32),
+        page: driver::piece(device).map_or(0, |bytes| bytes as u32),
         sources: vec!["CUDA driver API: cuDeviceGetAttribute, cuDeviceGetName, cuDeviceTotalMem".into()],
     };
     let uuid = uuid.bytes.iter().map(|b| format!("{:02x}", *b as u8)).collect();

@@ -1,15 +1,13 @@
-//! The queue of an NVIDIA board. Refuses to wait anywhere but in `wait`, and to wait there beyond its deadline.
+//! The queue of a real board. Refuses to wait anywhere but in `wait`, and to wait there beyond its deadline.
 
-use super::call::{Refused, check};
 use super::memory::Allocation;
 use super::module::Loaded;
 use super::staging::Staging;
-use super::{device, facts};
+use super::{Driver, Handle, Packed};
 use crate::board::{
     Board, BoardError, Bound, Buffer, Completion, Deadline, Extent, Facts, HostView, Image, Kind, LaunchCmd, Module,
     NotAddressable,
 };
-use cudarc::driver::sys::{self, CUdevice, CUevent, CUresult, CUstream};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,13 +18,11 @@ const SPIN: Duration = Duration::from_micros(200);
 /// Longest sleep between looks.
 const SLEEP: Duration = Duration::from_millis(1);
 
-/// An NVIDIA board.
-pub struct CudaBoard {
+/// A real board behind a driver.
+pub struct DeviceBoard<D: Driver> {
     id: String,
     facts: Facts,
-    device: CUdevice,
-    context: sys::CUcontext,
-    stream: CUstream,
+    driver: D,
     buffers: HashMap<u64, Allocation>,
     next_id: u64,
     modules: Vec<Loaded>,
@@ -34,7 +30,7 @@ pub struct CudaBoard {
     /// Copies to the host in the queue: where they land, bytes.
     outs: Vec<(*const u8, usize)>,
     launched: Vec<Launched>,
-    events: Vec<CUevent>,
+    events: Vec<Handle>,
     /// First error of the queue.
     failed: Option<BoardError>,
     /// The context is lost: nothing of it may be touched again.
@@ -44,37 +40,20 @@ pub struct CudaBoard {
 /// A launch in the queue.
 struct Launched {
     kernel: String,
-    begin: CUevent,
-    end: CUevent,
+    begin: Handle,
+    end: Handle,
 }
 
-// SAFETY: handles of the driver, which may be used from any thread; every method makes the context current first.
-unsafe impl Send for CudaBoard {}
+// SAFETY: the pointers are to staging, which belongs to the board; drivers are Send, and every method makes the board current first.
+unsafe impl<D: Driver> Send for DeviceBoard<D> {}
 
-impl CudaBoard {
-    /// Opens `cuda:index`: its primary context and a stream.
-    ///
-    /// # Errors
-    /// `Lost` without driver or device, `Refused` for an index that no device has.
-    pub fn open(index: u32) -> Result<Self, BoardError> {
-        let device = device(index)?;
-        let facts = facts::identity(index)?.facts;
-        let (mut context, mut stream) = (std::ptr::null_mut(), std::ptr::null_mut());
-        let lost = |e: Refused| BoardError::Lost { why: e.to_string() };
-        // SAFETY: the device exists; the pointers are to locals.
-        unsafe {
-            let retained = sys::cuDevicePrimaryCtxRetain(&raw mut context, device);
-            check("cuDevicePrimaryCtxRetain", retained).map_err(lost)?;
-            check("cuCtxSetCurrent", sys::cuCtxSetCurrent(context)).map_err(lost)?;
-            let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
-            check("cuStreamCreate", sys::cuStreamCreate(&raw mut stream, flags)).map_err(lost)?;
-        }
-        Ok(Self {
-            id: format!("cuda:{index}"),
+impl<D: Driver> DeviceBoard<D> {
+    /// A board with that id and those facts.
+    pub fn new(id: String, facts: Facts, driver: D) -> Self {
+        Self {
+            id,
             facts,
-            device,
-            context,
-            stream,
+            driver,
             buffers: HashMap::new(),
             next_id: 1,
             modules: vec![],
@@ -84,17 +63,15 @@ impl CudaBoard {
             events: vec![],
             failed: None,
             dead: false,
-        })
+        }
     }
 
-    /// Makes the context current on this thread.
+    /// Makes the board current on this thread.
     fn enter(&self) -> Result<(), BoardError> {
         if self.dead {
             return Err(BoardError::Lost { why: format!("the context of {} was lost to an earlier fault", self.id) });
         }
-        // SAFETY: the context is retained.
-        check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context) })
-            .map_err(|e| BoardError::Lost { why: e.to_string() })
+        self.driver.enter().map_err(super::Refused::lost)
     }
 
     /// Puts a command into the queue; after the first failure nothing more goes in.
@@ -127,8 +104,8 @@ impl CudaBoard {
             let here = staged as u64 + (part.start - range.start) as u64;
             let (to, from) = if to_device { (there, here) } else { (here, there) };
             // SAFETY: both sides are as long as the part, which the caller checked; the queue has them until the next wait.
-            let done = unsafe { sys::cuMemcpyAsync(to, from, part.len(), self.stream) };
-            check("cuMemcpyAsync", done).map_err(|e| e.of(&self.last_kernel()))?;
+            let done = unsafe { self.driver.copy(to, from, part.len()) };
+            done.map_err(|e| e.of(&self.last_kernel()))?;
         }
         Ok(())
     }
@@ -137,22 +114,13 @@ impl CudaBoard {
         self.launched.last().map_or("none".to_string(), |l| l.kernel.clone())
     }
 
-    fn event(&mut self) -> Result<CUevent, BoardError> {
-        if let Some(event) = self.events.pop() {
-            return Ok(event);
-        }
-        let mut event = std::ptr::null_mut();
-        // SAFETY: the pointer is to a local.
-        let made = unsafe { sys::cuEventCreate(&raw mut event, sys::CUevent_flags::CU_EVENT_DEFAULT as u32) };
-        check("cuEventCreate", made).map_err(|e| e.of("none"))?;
-        Ok(event)
-    }
-
-    fn record(&mut self) -> Result<CUevent, BoardError> {
-        let event = self.event()?;
-        // SAFETY: event and stream are live.
-        let done = check("cuEventRecord", unsafe { sys::cuEventRecord(event, self.stream) });
-        done.map_err(|e| e.of(&self.last_kernel()))?;
+    fn record(&mut self) -> Result<Handle, BoardError> {
+        let event = match self.events.pop() {
+            Some(event) => event,
+            None => self.driver.event().map_err(|e| e.of("none"))?,
+        };
+        // SAFETY: the event is live.
+        unsafe { self.driver.record(event) }.map_err(|e| e.of(&self.last_kernel()))?;
         Ok(event)
     }
 
@@ -162,40 +130,33 @@ impl CudaBoard {
         if cmd.mode.sanitise {
             return Err(why("a real board has no sanitised build"));
         }
-        let mut words: Vec<[u8; 32]> = Vec::with_capacity(cmd.args.len());
-        for arg in &cmd.args {
-            words.push(self.word(arg)?);
-        }
+        let mut args = self.pack(&cmd.args)?;
         let module = self.modules.get_mut(cmd.module as usize).ok_or_else(|| why("no such module"))?;
-        let function = module.kernel(&kernel, &cmd.args)?;
-        let mut parameters: Vec<*mut std::ffi::c_void> = words.iter_mut().map(|w| w.as_mut_ptr().cast()).collect();
+        let handle = module.kernel(&self.driver, &kernel, &args)?;
         let begin = self.record()?;
-        let ([gx, gy, gz], [bx, by, bz]) = (cmd.grid, cmd.block);
-        // SAFETY: number and sizes of the parameters were compared with the image's own; the driver copies them.
-        let done = unsafe {
-            let (stream, parameters, none) = (self.stream, parameters.as_mut_ptr(), std::ptr::null_mut());
-            sys::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, cmd.lds, stream, parameters, none)
-        };
-        check("cuLaunchKernel", done).map_err(|e| e.of(&kernel))?;
+        // SAFETY: number and sizes of the parameters were compared with the image's own; buffers are live.
+        let done = unsafe { self.driver.launch(handle, cmd.grid, cmd.block, cmd.lds, &mut args) };
+        done.map_err(|e| e.of(&kernel))?;
         let end = self.record()?;
         self.launched.push(Launched { kernel, begin, end });
         Ok(())
     }
 
-    /// The bytes of an argument.
-    fn word(&self, arg: &Bound) -> Result<[u8; 32], BoardError> {
-        let mut word = [0; 32];
-        match *arg {
-            Bound::Ptr { buffer, offset } => {
-                word[..8].copy_from_slice(&self.place(buffer, offset as usize, 0)?.to_ne_bytes());
+    fn pack(&self, args: &[Bound]) -> Result<Packed, BoardError> {
+        let mut packed = Packed::default();
+        for arg in args {
+            match *arg {
+                Bound::Ptr { buffer, offset } => {
+                    packed.push(&self.place(buffer, offset as usize, 0)?.to_ne_bytes(), 8);
+                }
+                Bound::Null => packed.push(&0u64.to_ne_bytes(), 8),
+                Bound::I32(x) => packed.push(&x.to_ne_bytes(), 4),
+                Bound::I64(x) => packed.push(&x.to_ne_bytes(), 8),
+                Bound::F32(x) => packed.push(&x.to_ne_bytes(), 4),
+                Bound::Raw { image, bytes } => packed.push(&image[..usize::from(bytes).min(32)], 8),
             }
-            Bound::Null => {}
-            Bound::I32(x) => word[..4].copy_from_slice(&x.to_ne_bytes()),
-            Bound::I64(x) => word[..8].copy_from_slice(&x.to_ne_bytes()),
-            Bound::F32(x) => word[..4].copy_from_slice(&x.to_ne_bytes()),
-            Bound::Raw { image, .. } => word = image,
         }
-        Ok(word)
+        Ok(packed)
     }
 
     /// Looks for the end of the queue until the deadline.
@@ -205,11 +166,11 @@ impl CudaBoard {
         self.events.push(last);
         let mut sleep = Duration::from_micros(10);
         loop {
-            // SAFETY: the event is live.
-            match unsafe { sys::cuEventQuery(last) } {
-                CUresult::CUDA_SUCCESS => return Ok(()),
-                CUresult::CUDA_ERROR_NOT_READY => {}
-                code => return Err(Refused { call: "cuEventQuery", code }.of(&self.running())),
+            // SAFETY: the event is live and recorded.
+            match unsafe { self.driver.passed(last) } {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(e) => return Err(e.of(&self.running())),
             }
             if deadline.left().is_zero() {
                 let state = format!("running: {}; {} launches in the queue", self.running(), self.launched.len());
@@ -224,23 +185,15 @@ impl CudaBoard {
 
     /// The first launch of the queue that has not ended.
     fn running(&self) -> String {
-        // SAFETY: the events are live.
-        let open = |l: &&Launched| unsafe { sys::cuEventQuery(l.end) } != CUresult::CUDA_SUCCESS;
+        // SAFETY: the events are live and recorded.
+        let open = |l: &&Launched| !matches!(unsafe { self.driver.passed(l.end) }, Ok(true));
         self.launched.iter().find(open).map_or_else(|| "a copy".to_string(), |l| l.kernel.clone())
     }
 
     fn elapsed(&self) -> Duration {
-        let one = |l: &Launched| {
-            let mut milliseconds = 0.0;
-            // SAFETY: both events were recorded and have passed.
-            let done = unsafe { sys::cuEventElapsedTime(&raw mut milliseconds, l.begin, l.end) };
-            if done == CUresult::CUDA_SUCCESS {
-                Duration::from_secs_f64(f64::from(milliseconds) / 1e3)
-            } else {
-                Duration::ZERO
-            }
-        };
-        self.launched.iter().map(one).sum()
+        // SAFETY: both events have passed.
+        let one = |l: &Launched| unsafe { self.driver.milliseconds(l.begin, l.end) }.unwrap_or(0.0).max(0.0);
+        self.launched.iter().map(|l| Duration::from_secs_f64(f64::from(one(l)) / 1e3)).sum()
     }
 
     /// Empties the queue's books.
@@ -249,18 +202,18 @@ impl CudaBoard {
             self.events.extend([l.begin, l.end]);
         }
         self.outs.clear();
-        self.staging.clear();
+        self.staging.clear(&self.driver);
     }
 }
 
-impl Board for CudaBoard {
+impl<D: Driver> Board for DeviceBoard<D> {
     fn facts(&self) -> &Facts {
         &self.facts
     }
 
     fn alloc(&mut self, kind: Kind, bytes: usize) -> Result<Buffer, BoardError> {
         self.enter()?;
-        let allocation = Allocation::new(kind, bytes)?;
+        let allocation = Allocation::new(&self.driver, kind, bytes)?;
         let id = self.next_id;
         self.next_id += 1;
         self.buffers.insert(id, allocation);
@@ -271,14 +224,14 @@ impl Board for CudaBoard {
         if let Some(a) = self.buffers.remove(&buffer.id)
             && self.enter().is_ok()
         {
-            a.free();
+            a.free(&self.driver);
         }
     }
 
     fn host_view(&self, buffer: &Buffer) -> Result<HostView, NotAddressable> {
         let no = |why: &str| NotAddressable { board: self.id.clone(), kind: buffer.kind, why: why.into() };
         let a = self.buffers.get(&buffer.id).ok_or_else(|| no("it is not allocated"))?;
-        let host = a.host.ok_or_else(|| no("cuMemAlloc gives memory of the device alone"))?;
+        let host = a.host.ok_or_else(|| no("the runtime gives no host address for it"))?;
         Ok(HostView { address: host as u64, bytes: a.bytes })
     }
 
@@ -297,7 +250,7 @@ impl Board for CudaBoard {
             return Err(refused(format!("whole pages in {r:?}"), format!("pages of {page} bytes")));
         }
         match self.buffers.get_mut(&buffer.id) {
-            Some(allocation) => allocation.seal(self.device, ranges),
+            Some(allocation) => allocation.seal(&self.driver, page, ranges),
             None => Err(refused(format!("buffer {}", buffer.id), "no such allocation".into())),
         }
     }
@@ -307,7 +260,7 @@ impl Board for CudaBoard {
         if let Some(i) = self.modules.iter().position(|m| m.path == image.path) {
             return Ok(Module(i as u64));
         }
-        self.modules.push(Loaded::new(&image.path, &self.facts.arch)?);
+        self.modules.push(Loaded::new(&self.driver, &image.path, &self.facts.arch)?);
         Ok(Module(self.modules.len() as u64 - 1))
     }
 
@@ -317,7 +270,7 @@ impl Board for CudaBoard {
     fn copy_in(&mut self, dst: &Buffer, offset: usize, bytes: &Arc<Vec<u8>>) {
         self.put(|board| {
             board.place(dst.id, offset, bytes.len())?;
-            let from = board.staging.take(bytes.len()).map_err(|e| e.of_memory(bytes.len()))?;
+            let from = board.staging.take(&board.driver, bytes.len()).map_err(|e| e.of_memory(bytes.len(), 0))?;
             // SAFETY: the staging is as long as the bytes and nobody else's; the queue has it until the next wait.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), from, bytes.len()) };
             board.copy(dst.id, offset..offset + bytes.len(), from, true)
@@ -327,7 +280,7 @@ impl Board for CudaBoard {
     fn copy_out(&mut self, src: &Buffer, offset: usize, bytes: usize) {
         self.put(|board| {
             board.place(src.id, offset, bytes)?;
-            let to = board.staging.take(bytes).map_err(|e| e.of_memory(bytes))?;
+            let to = board.staging.take(&board.driver, bytes).map_err(|e| e.of_memory(bytes, 0))?;
             // SAFETY: the staging is that long; what is sealed reads as zero.
             unsafe { std::ptr::write_bytes(to, 0, bytes) };
             board.copy(src.id, offset..offset + bytes, to, false)?;
@@ -365,22 +318,19 @@ impl Board for CudaBoard {
     }
 }
 
-impl Drop for CudaBoard {
+impl<D: Driver> Drop for DeviceBoard<D> {
     fn drop(&mut self) {
         // A lost context takes everything with it, and asking it for anything may wait for ever.
         if self.enter().is_err() {
             return;
         }
-        self.staging.free();
-        self.buffers.drain().for_each(|(_, a)| a.free());
-        self.modules.drain(..).for_each(Loaded::unload);
-        // SAFETY: each was made once and is destroyed once.
-        unsafe {
-            for event in self.events.drain(..) {
-                let _ = sys::cuEventDestroy_v2(event);
-            }
-            let _ = sys::cuStreamDestroy_v2(self.stream);
-            let _ = sys::cuDevicePrimaryCtxRelease_v2(self.device);
+        self.staging.free(&self.driver);
+        self.buffers.drain().for_each(|(_, a)| a.free(&self.driver));
+        self.modules.drain(..).for_each(|m| m.unload(&self.driver));
+        for event in self.events.drain(..) {
+            // SAFETY: made once, dropped once, not in the queue.
+            unsafe { self.driver.drop_event(event) };
         }
+        self.driver.close();
     }
 }
