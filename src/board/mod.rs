@@ -3,6 +3,7 @@
 pub mod cuda;
 pub mod device;
 mod facts;
+pub mod hip;
 pub mod sim;
 
 pub use facts::Facts;

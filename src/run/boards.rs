@@ -2,9 +2,9 @@
 
 use super::lock::{self, BoardLock};
 use super::{Options, RunError, mock};
-use crate::board::cuda;
 use crate::board::sim::{SimBoard, profile};
 use crate::board::{Board, BoardError, Facts};
+use crate::board::{cuda, hip};
 use crate::record::BoardInfo;
 use crate::toolchain::Target;
 
@@ -16,6 +16,8 @@ pub enum Named {
     Sim(Facts),
     /// `cuda:INDEX`.
     Cuda(u32, Box<cuda::Identity>),
+    /// `hip:INDEX`.
+    Hip(u32, Box<hip::Identity>),
     /// A real board that is not there: its runtime, and why.
     Absent(&'static str, String),
 }
@@ -28,19 +30,29 @@ pub fn named(id: &str) -> Result<Named, RunError> {
     match id.split_once(':') {
         Some(("mock", script)) => mock::Script::parse(script).map(Named::Mock).map_err(RunError::NoSuchBoard),
         Some(("sim", name)) => profile(name).map(Named::Sim).map_err(|e| RunError::NoSuchBoard(e.to_string())),
-        Some(("cuda", index)) => {
-            let index = index.parse().map_err(|_| {
-                RunError::NoSuchBoard(format!("'{id}' names no board: cuda:INDEX has a number, e.g. cuda:0"))
-            })?;
-            Ok(match cuda::identity(index) {
-                Ok(identity) => Named::Cuda(index, Box::new(identity)),
-                Err(BoardError::Lost { why }) => Named::Absent("cuda", format!("no device: {why}")),
-                Err(e) => Named::Absent("cuda", format!("no device: {e}")),
-            })
+        Some(("cuda", number)) => {
+            let index = index(id, number)?;
+            Ok(cuda::identity(index).map_or_else(absent("cuda"), |identity| Named::Cuda(index, Box::new(identity))))
+        }
+        Some(("hip", number)) => {
+            let index = index(id, number)?;
+            Ok(hip::identity(index).map_or_else(absent("hip"), |identity| Named::Hip(index, Box::new(identity))))
         }
         _ => Err(RunError::NoSuchBoard(format!(
-            "'{id}' names no board; boards are sim:PROFILE, e.g. sim:gfx1151, and cuda:INDEX, e.g. cuda:0"
+            "'{id}' names no board; boards are sim:PROFILE, e.g. sim:gfx1151, hip:INDEX and cuda:INDEX, e.g. hip:0"
         ))),
+    }
+}
+
+fn index(id: &str, number: &str) -> Result<u32, RunError> {
+    number.parse().map_err(|_| RunError::NoSuchBoard(format!("'{id}' names no board: its index is a number, e.g. 0")))
+}
+
+/// A real board that cannot be had.
+fn absent(runtime: &'static str) -> impl FnOnce(BoardError) -> Named {
+    move |e| match e {
+        BoardError::Lost { why } => Named::Absent(runtime, format!("no device: {why}")),
+        e => Named::Absent(runtime, format!("no device: {e}")),
     }
 }
 
@@ -58,6 +70,7 @@ impl Named {
         match self {
             Self::Sim(_) => Some(Target::Host),
             Self::Cuda(_, identity) => Some(Target::Nvidia(identity.facts.arch.clone())),
+            Self::Hip(_, identity) => Some(Target::Amd(identity.arch.clone())),
             Self::Mock(_) | Self::Absent(..) => None,
         }
     }
@@ -77,6 +90,7 @@ impl Named {
     pub fn lock(&self) -> Result<Option<BoardLock>, String> {
         match self {
             Self::Cuda(_, identity) => lock::take(&identity.uuid).map(Some),
+            Self::Hip(_, identity) => lock::take(&identity.uuid).map(Some),
             Self::Mock(_) | Self::Sim(_) | Self::Absent(..) => Ok(None),
         }
     }
@@ -87,6 +101,7 @@ impl Named {
             Self::Mock(_) => mock::facts(),
             Self::Sim(facts) => facts.clone(),
             Self::Cuda(_, identity) => identity.facts.clone(),
+            Self::Hip(_, identity) => identity.facts.clone(),
             Self::Absent(..) => Facts { name: "none".into(), arch: "none".into(), wave: 0, ..mock::facts() },
         }
     }
@@ -106,6 +121,10 @@ impl Named {
                 let board = cuda::open(index).map_err(|e| e.to_string())?;
                 Ok(Open::Board(Box::new(board)))
             }
+            Self::Hip(index, _) => {
+                let board = hip::open(index).map_err(|e| e.to_string())?;
+                Ok(Open::Board(Box::new(board)))
+            }
             Self::Absent(_, why) => Err(why),
         }
     }
@@ -117,6 +136,7 @@ impl Named {
             Self::Mock(_) => ("mock", true),
             Self::Sim(_) => ("sim", true),
             Self::Cuda(..) => ("cuda", false),
+            Self::Hip(..) => ("hip", false),
             Self::Absent(runtime, _) => (*runtime, false),
         };
         BoardInfo {

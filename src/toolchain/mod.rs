@@ -9,6 +9,7 @@ pub mod doctor;
 mod error;
 pub mod find;
 pub mod host;
+pub mod inspect;
 mod kernels;
 pub mod nvrtc;
 pub mod sim;
