@@ -14,6 +14,7 @@ pub mod record;
 pub mod report;
 pub mod run;
 pub mod suite;
+pub mod survey;
 pub mod tensor;
 pub mod toolchain;
 

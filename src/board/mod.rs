@@ -4,6 +4,7 @@ pub mod cuda;
 pub mod device;
 mod facts;
 pub mod hip;
+pub mod probe;
 pub mod sim;
 
 pub use facts::Facts;

@@ -10,6 +10,7 @@ mod report;
 mod run;
 mod schema;
 mod select;
+mod survey;
 
 use clap::{Parser, Subcommand};
 use console::Console;
@@ -37,6 +38,8 @@ enum Command {
     /// Run cases on a board and judge them.
     #[command(after_help = AFTER_HELP)]
     Run(Box<run::Args>),
+    /// Say what a board is, and which memory the host and kernels really reach.
+    Survey(survey::Args),
     /// List planned cases.
     List(list::Args),
     /// List ops, or show what a kernel for an op must meet.
@@ -127,6 +130,7 @@ pub fn main() -> ExitCode {
 fn hidden() -> Option<ExitCode> {
     match std::env::args_os().nth(1)?.to_str()? {
         "__worker" => Some(crate::run::worker::main().into()),
+        crate::board::probe::WORD => Some(crate::survey::child::main().into()),
         "__sim-device" => Some(device_code(crate::board::sim::executor::main())),
         _ => None,
     }
@@ -140,6 +144,7 @@ fn device_code(code: i32) -> ExitCode {
 fn dispatch(command: Command, console: &mut Console) -> Result<u8, Stop> {
     match command {
         Command::Run(args) => run::main(*args, console),
+        Command::Survey(args) => survey::main(&args, console),
         Command::List(args) => list::main(&args, console),
         Command::Ops(args) => ops::main(&args, console),
         Command::Explain(args) => explain::main(&args, console),

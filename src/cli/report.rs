@@ -4,13 +4,17 @@ use super::{Console, Stop};
 use crate::record::Report;
 use crate::report;
 use crate::run::journal;
+use crate::survey::publish;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// Journals (files or out folders), or one report.json. Several journals must be all the shards of one run.
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "verify", value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Check a folder that `assay survey --publish` wrote against its manifest.
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    verify: Option<PathBuf>,
     /// Format.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -26,6 +30,9 @@ enum Format {
 }
 
 pub(super) fn main(args: &Args, console: &mut Console) -> Result<u8, Stop> {
+    if let Some(folder) = &args.verify {
+        return verify(folder, console);
+    }
     let report = read(&args.files)?;
     let text = match args.format {
         Format::Json => report::json(&report),
@@ -36,6 +43,16 @@ pub(super) fn main(args: &Args, console: &mut Console) -> Result<u8, Stop> {
     };
     console.text(&text);
     Ok(report.exit_code)
+}
+
+fn verify(folder: &Path, console: &mut Console) -> Result<u8, Stop> {
+    match publish::verify(folder) {
+        Ok(files) => {
+            console.line(format!("{files} files in {} are as they were published", folder.display()));
+            Ok(0)
+        }
+        Err(wrong) => Err(Stop { code: 1, message: wrong.join("\n") }),
+    }
 }
 
 fn read(files: &[PathBuf]) -> Result<Report, Stop> {

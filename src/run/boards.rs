@@ -6,6 +6,8 @@ use crate::board::sim::{SimBoard, profile};
 use crate::board::{Board, BoardError, Facts};
 use crate::board::{cuda, hip};
 use crate::record::BoardInfo;
+use crate::survey::attribute;
+use crate::survey::model::{Attribute, Fact};
 use crate::toolchain::Target;
 
 /// A board id, understood.
@@ -103,6 +105,45 @@ impl Named {
             Self::Cuda(_, identity) => identity.facts.clone(),
             Self::Hip(_, identity) => identity.facts.clone(),
             Self::Absent(..) => Facts { name: "none".into(), arch: "none".into(), wave: 0, ..mock::facts() },
+        }
+    }
+
+    /// Who the board is, each fact with its source.
+    pub fn identity(&self) -> Vec<Fact> {
+        let fact = |name: &str, value: String, source: &str| Fact {
+            name: name.to_string(),
+            value,
+            source: source.to_string(),
+        };
+        let facts = self.facts();
+        let mut all = vec![fact("name", facts.name, "runtime"), fact("architecture", facts.arch, "runtime")];
+        match self {
+            Self::Cuda(_, identity) => {
+                all.push(fact("uuid", identity.uuid.clone(), "cuDeviceGetUuid"));
+                all.push(fact("driver API", identity.driver.clone(), "cuDriverGetVersion"));
+                all.push(fact("multiprocessors", identity.multiprocessors.to_string(), "cuDeviceGetAttribute"));
+            }
+            Self::Hip(_, identity) => all.extend(identity.describe()),
+            _ => all.extend(facts.sources.into_iter().map(|s| fact("source", s, "profile"))),
+        }
+        all
+    }
+
+    /// What the runtime declares, by name.
+    pub fn attributes(&self) -> Vec<Attribute> {
+        let of = |list: &[(&str, Option<i64>)]| list.iter().map(|(name, value)| attribute(name, *value)).collect();
+        match self {
+            Self::Cuda(_, identity) => of(&identity.attributes),
+            Self::Hip(_, identity) => of(&identity.attributes),
+            _ => {
+                let f = self.facts();
+                of(&[
+                    ("Integrated", Some(f.integrated.into())),
+                    ("PageableMemoryAccess", Some(f.pageable.into())),
+                    ("ManagedMemory", Some(f.managed.into())),
+                    ("ConcurrentManagedAccess", Some(f.concurrent_managed.into())),
+                ])
+            }
         }
     }
 

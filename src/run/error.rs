@@ -44,6 +44,22 @@ pub enum RunError {
     /// The board id names no board.
     #[error("{0}")]
     NoSuchBoard(String),
+    /// The board is not there.
+    #[error("{board}: {why}")]
+    BoardAbsent {
+        /// Board id.
+        board: String,
+        /// Why.
+        why: String,
+    },
+    /// Somebody else has the board.
+    #[error("{board} is {why}")]
+    BoardBusy {
+        /// Board id.
+        board: String,
+        /// Who has it.
+        why: String,
+    },
     /// Kernels could not be resolved (no compiler, a bad overlay).
     #[error("{0}")]
     Kernels(String),
@@ -84,11 +100,12 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Exit code: 70 for a defect of assay, 3 when the run broke off, 0 for nothing to do, 2 for everything before the start.
+    /// Exit code: 70 for a defect of assay, 3 when the run broke off or there is no board, 4 when it is busy, 0 for nothing to do, 2 for everything before the start.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Unbalanced { .. } => 70,
-            Self::Write { .. } | Self::Spawn { .. } => 3,
+            Self::Write { .. } | Self::Spawn { .. } | Self::BoardAbsent { .. } => 3,
+            Self::BoardBusy { .. } => 4,
             Self::NothingFailed { .. } => 0,
             _ => 2,
         }

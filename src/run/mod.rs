@@ -9,7 +9,7 @@
 //! The out folder holds `journal.jsonl` (see [`journal`]), a `lock` and what reports add. A new run moves `journal.jsonl`,
 //! `report.json` and `junit.xml` of the run before it into `previous/` and starts afresh; a resume goes on in place.
 
-mod boards;
+pub(crate) mod boards;
 mod bytemap;
 mod crew;
 mod device;
@@ -34,6 +34,7 @@ pub mod worker;
 
 pub use error::RunError;
 pub use options::{DEFAULT_SEED, Options};
+pub(crate) use plan::now;
 
 use crate::judge::verdict::complete;
 use crate::record::{CaseRecord, Counts, Line, RunHeader, Verdict};

@@ -16,6 +16,10 @@ pub struct Identity {
     pub uuid: String,
     /// Version of the driver's API, such as `13.0`.
     pub driver: String,
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Attributes of host addressability, as declared; none where the driver does not know one.
+    pub attributes: Vec<(&'static str, Option<i64>)>,
 }
 
 /// Facts and identity of a device.
@@ -81,8 +85,29 @@ fn read(device: CUdevice) -> Result<Identity, Refused> {
         sources: vec!["CUDA driver API: cuDeviceGetAttribute, cuDeviceGetName, cuDeviceTotalMem".into()],
     };
     let uuid = uuid.bytes.iter().map(|b| format!("{:02x}", *b as u8)).collect();
-    Ok(Identity { facts, uuid, driver: format!("{}.{}", version / 1000, version % 1000 / 10) })
+    Ok(Identity {
+        facts,
+        uuid,
+        driver: format!("{}.{}", version / 1000, version % 1000 / 10),
+        multiprocessors: count(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        attributes: DECLARED.iter().map(|(name, which)| (*name, get(*which).ok().map(i64::from))).collect(),
+    })
 }
+
+/// Attributes that say who may reach which memory.
+const DECLARED: [(&str, A); 11] = [
+    ("Integrated", A::CU_DEVICE_ATTRIBUTE_INTEGRATED),
+    ("PageableMemoryAccess", A::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS),
+    ("PageableMemoryAccessUsesHostPageTables", A::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES),
+    ("ManagedMemory", A::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY),
+    ("ConcurrentManagedAccess", A::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS),
+    ("DirectManagedMemAccessFromHost", A::CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST),
+    ("CanUseHostPointerForRegisteredMem", A::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM),
+    ("HostRegisterSupported", A::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED),
+    ("UnifiedAddressing", A::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING),
+    ("CanMapHostMemory", A::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY),
+    ("HostNativeAtomicSupported", A::CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED),
+];
 
 fn attribute(device: CUdevice, which: A) -> Result<i32, Refused> {
     let mut value = 0;

@@ -4,6 +4,7 @@ use super::arch;
 use super::library::{Api, call};
 use crate::board::device::{Class, Refused};
 use crate::board::{BoardError, Facts, Kind};
+use crate::survey::model::Fact;
 use hip_sys as sys;
 use std::ffi::{CStr, c_char};
 
@@ -27,7 +28,79 @@ pub struct Identity {
     pub versions: (i32, i32),
     /// Raw `multiProcessorCount`: work-group processors on RDNA, compute units on CDNA.
     pub multiprocessors: u32,
+    /// Attributes of host addressability, as declared; none where the runtime does not know one.
+    pub attributes: Vec<(&'static str, Option<i64>)>,
 }
+
+impl Identity {
+    /// The facts besides name and architecture, each with its source.
+    pub fn describe(&self) -> Vec<Fact> {
+        let fact = |name: &str, value: String, source: &str| Fact {
+            name: name.to_string(),
+            value,
+            source: source.to_string(),
+        };
+        let count = if is_rdna(&self.facts.arch) { "work-group processors" } else { "compute units" };
+        let units = compute_units(&self.pci).unwrap_or_else(|| "unknown".to_string());
+        vec![
+            fact("architecture with features", self.arch.clone(), "gcnArchName"),
+            fact("uuid", self.uuid.clone(), "hipDeviceGetUuid"),
+            fact("PCI id", self.pci.clone(), "hipDeviceGetPCIBusId"),
+            fact("driver version", self.versions.0.to_string(), "hipDriverGetVersion"),
+            fact("runtime version", self.versions.1.to_string(), "hipRuntimeGetVersion"),
+            fact(count, self.multiprocessors.to_string(), "multiProcessorCount"),
+            fact("compute units", units, "simd_count / simd_per_cu of the KFD topology"),
+        ]
+    }
+}
+
+fn is_rdna(arch: &str) -> bool {
+    ["gfx10", "gfx11", "gfx12"].iter().any(|family| arch.starts_with(family))
+}
+
+/// Compute units of the device at that PCI id, from the kernel's own topology.
+fn compute_units(pci: &str) -> Option<String> {
+    for node in std::fs::read_dir("/sys/class/kfd/kfd/topology/nodes").ok()?.flatten() {
+        let text = std::fs::read_to_string(node.path().join("properties")).unwrap_or_default();
+        let get = |key: &str| text.lines().find_map(|l| l.strip_prefix(key)?.trim().parse::<u64>().ok());
+        let (simds, per_unit) = (get("simd_count ")?, get("simd_per_cu ").unwrap_or(0));
+        if per_unit > 0 && get("location_id ").map(location) == short(pci) {
+            return Some((simds / per_unit).to_string());
+        }
+    }
+    None
+}
+
+/// `bus:device.function` of a KFD location id.
+fn location(id: u64) -> String {
+    format!("{:02x}:{:02x}.{:x}", id >> 8 & 0xff, id >> 3 & 0x1f, id & 7)
+}
+
+/// A PCI id without its domain.
+fn short(pci: &str) -> Option<String> {
+    pci.to_lowercase().split_once(':').map(|(_, rest)| rest.to_string())
+}
+
+/// Attributes that say who may reach which memory.
+const DECLARED: [(&str, sys::hipDeviceAttribute_t); 11] = [
+    ("Integrated", sys::hipDeviceAttribute_t_hipDeviceAttributeIntegrated),
+    ("PageableMemoryAccess", sys::hipDeviceAttribute_t_hipDeviceAttributePageableMemoryAccess),
+    (
+        "PageableMemoryAccessUsesHostPageTables",
+        sys::hipDeviceAttribute_t_hipDeviceAttributePageableMemoryAccessUsesHostPageTables,
+    ),
+    ("ManagedMemory", sys::hipDeviceAttribute_t_hipDeviceAttributeManagedMemory),
+    ("ConcurrentManagedAccess", sys::hipDeviceAttribute_t_hipDeviceAttributeConcurrentManagedAccess),
+    ("DirectManagedMemAccessFromHost", sys::hipDeviceAttribute_t_hipDeviceAttributeDirectManagedMemAccessFromHost),
+    (
+        "CanUseHostPointerForRegisteredMem",
+        sys::hipDeviceAttribute_t_hipDeviceAttributeCanUseHostPointerForRegisteredMem,
+    ),
+    ("HostRegisterSupported", sys::hipDeviceAttribute_t_hipDeviceAttributeHostRegisterSupported),
+    ("UnifiedAddressing", sys::hipDeviceAttribute_t_hipDeviceAttributeUnifiedAddressing),
+    ("CanMapHostMemory", sys::hipDeviceAttribute_t_hipDeviceAttributeCanMapHostMemory),
+    ("LargeBar", sys::hipDeviceAttribute_t_hipDeviceAttributeIsLargeBar),
+];
 
 /// Properties that both layouts and the single attributes give.
 struct Properties {
@@ -61,6 +134,10 @@ pub fn identity(api: &Api, index: i32) -> Result<Identity, BoardError> {
         arch: properties.arch,
         versions: versions(api),
         multiprocessors: multiprocessors.max(0) as u32,
+        attributes: DECLARED
+            .iter()
+            .map(|(name, which)| (*name, attribute(api, *which, index).ok().map(i64::from)))
+            .collect(),
     })
 }
 
