@@ -102,9 +102,9 @@ pub enum BoardError {
         why: String,
     },
     /// A memory fault in a kernel.
-    #[error("memory fault at {address:#x} in {kernel}: {detail}")]
+    #[error("memory fault{} in {kernel}: {detail}", at(*address))]
     Fault {
-        /// Faulting address.
+        /// Faulting address; 0 where the board does not tell it.
         address: u64,
         /// Kernel symbol.
         kernel: String,
@@ -133,6 +133,11 @@ pub enum BoardError {
         /// Symbol.
         symbol: String,
     },
+}
+
+/// Where a fault was, where the board tells.
+fn at(address: u64) -> String {
+    if address == 0 { String::new() } else { format!(" at {address:#x}") }
 }
 
 /// A point in time by which a wait must end.

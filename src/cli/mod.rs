@@ -1,5 +1,6 @@
 //! Subcommands: parsing and exit codes, no logic. No panic and no broken pipe reaches the user from here.
 
+mod build;
 mod console;
 mod display;
 mod doctor;
@@ -48,6 +49,8 @@ enum Command {
     Explain(explain::Args),
     /// Check what this machine offers to build and run kernels.
     Doctor(doctor::Args),
+    /// Build kernel images for machines without a compiler, and check what they say of themselves.
+    Build(build::Args),
     /// Render journals or reports in another format.
     #[command(after_help = AFTER_HELP)]
     Report(report::Args),
@@ -149,6 +152,7 @@ fn dispatch(command: Command, console: &mut Console) -> Result<u8, Stop> {
         Command::Ops(args) => ops::main(&args, console),
         Command::Explain(args) => explain::main(&args, console),
         Command::Doctor(args) => doctor::main(&args, console),
+        Command::Build(args) => build::main(&args, console),
         Command::Report(args) => report::main(&args, console),
         Command::Schema => schema::main(console),
     }

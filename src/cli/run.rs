@@ -32,6 +32,9 @@ pub(super) struct Args {
     /// Candidate kernels: every kernel symbol that a file in DIR defines replaces ours.
     #[arg(long, value_name = "DIR", help_heading = "Where")]
     kernels: Option<PathBuf>,
+    /// Kernel images built by `assay build`, for machines without a compiler.
+    #[arg(long, value_name = "FILE", help_heading = "Where")]
+    kernels_pack: Option<PathBuf>,
     /// Launches of a case on real hardware, at least 2.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..), help_heading = "How strictly")]
     repeat: u32,
@@ -57,7 +60,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR", default_value = "assay-out", help_heading = "Output")]
     out: PathBuf,
     /// Go on from the journal in DIR, with the cases, board and options it was started with.
-    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["out", "filters", "cases", "suites", "shard", "seed", "board", "kernels", "repeat", "deep", "strict", "strict_barriers", "rerun_failed"])]
+    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["out", "filters", "cases", "suites", "shard", "seed", "board", "kernels", "kernels_pack", "repeat", "deep", "strict", "strict_barriers", "rerun_failed"])]
     resume: Option<PathBuf>,
     /// Run again only the cases without a PASS in the journal in --out.
     #[arg(long, help_heading = "Output")]
@@ -156,6 +159,7 @@ fn options(args: &Args, command: Vec<String>) -> Result<Options, Stop> {
         resume: args.resume.is_some(),
         rerun_failed: args.rerun_failed,
         kernels: args.kernels.clone(),
+        pack: args.kernels_pack.clone(),
         dump: args.dump.clone(),
         suites: args.select.suites.iter().map(PathBuf::from).collect(),
         ..Options::new(&args.board, own_binary()?, args.out.clone())

@@ -10,6 +10,9 @@ pub(super) struct Args {
     /// Board: hip:INDEX, cuda:INDEX or sim:PROFILE.
     #[arg(long, value_name = "ID", default_value = DEFAULT_BOARD)]
     board: String,
+    /// Kernel images built by `assay build`, for machines without a compiler.
+    #[arg(long, value_name = "FILE")]
+    kernels_pack: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -21,11 +24,17 @@ pub(super) struct Args {
 
 pub(super) fn main(args: &Args, console: &mut Console) -> Result<u8, Stop> {
     let quiet = args.json;
-    let survey = survey::survey(&args.board, &own_binary()?, std::env::args().collect(), &mut |step| {
-        if !quiet {
-            crate::complain(format_args!("probing {step}"));
-        }
-    })?;
+    let survey = survey::survey(
+        &args.board,
+        &own_binary()?,
+        args.kernels_pack.as_deref(),
+        std::env::args().collect(),
+        &mut |step| {
+            if !quiet {
+                crate::complain(format_args!("probing {step}"));
+            }
+        },
+    )?;
     if args.json {
         console.json(&survey);
     } else {

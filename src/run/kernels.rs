@@ -6,9 +6,11 @@ use crate::ops;
 use crate::record::Provenance;
 use crate::suite::Case;
 use crate::toolchain::find::Stamp;
+use crate::toolchain::pack::Pack;
 use crate::toolchain::{self, BuildError, KernelSet, Toolchain};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 /// What was built for a run.
 pub struct Kernels {
@@ -37,7 +39,9 @@ pub fn build(
     };
     let failed = |e: BuildError| RunError::Kernels(e.to_string());
     let every: Vec<String> = ops::REGISTRY.iter().flat_map(|op| op.kernels()).map(|k| k.symbol).collect();
-    let set = KernelSet::resolve(&tools, &every, options.kernels.as_deref()).map_err(failed)?;
+    let pack = pack(options.pack.as_deref()).map_err(failed)?;
+    let set = KernelSet::resolve_packed(&tools, &every, options.kernels.as_deref(), pack.map(|p| (p, &target)))
+        .map_err(failed)?;
     let launched = launched(cases);
     let files: BTreeSet<&Path> =
         launched.iter().filter_map(|s| set.file_of(s).ok()).map(|f| f.path.as_path()).collect();
@@ -51,6 +55,18 @@ pub fn build(
     provenance.kernels = set.origins().into_iter().filter(|(symbol, _)| images.contains_key(symbol)).collect();
     provenance.compiler = target.compiler(&tools).unwrap_or_default();
     Ok(Kernels { images, provenance, warning: tools.cache().warning() })
+}
+
+/// The pack that was named, else the one behind this binary.
+///
+/// # Errors
+/// `BadPack`, `Io`.
+pub fn pack(named: Option<&Path>) -> Result<Option<Arc<Pack>>, BuildError> {
+    let pack = match named {
+        Some(path) => Some(Pack::read(path)?),
+        None => Pack::own()?,
+    };
+    Ok(pack.map(Arc::new))
 }
 
 /// Every kernel symbol that the cases launch; for a case of declared size 0 every symbol of its op, so that it cannot pass where

@@ -19,7 +19,7 @@ mod exchange;
 mod job;
 pub mod journal;
 mod judging;
-mod kernels;
+pub(crate) mod kernels;
 mod ledger;
 mod lock;
 mod mock;
@@ -117,6 +117,12 @@ pub struct Outcome {
     pub board_failed: bool,
     /// Some case hit a defect of assay itself (exit 70).
     pub defect: bool,
+}
+
+/// Symbols of all kernels that come with assay: those of the ops and the probes of the survey.
+pub(crate) fn embedded_symbols() -> Vec<String> {
+    let ops = crate::ops::REGISTRY.iter().flat_map(|op| op.kernels()).map(|k| k.symbol);
+    ops.chain(crate::survey::PROBES.map(String::from)).collect()
 }
 
 /// How the reason of a case begins whose ERROR is a defect of assay itself (exit 70).

@@ -42,6 +42,8 @@ pub struct Options {
     pub rerun_failed: bool,
     /// Overlay of candidate kernels.
     pub kernels: Option<PathBuf>,
+    /// Kernel pack, instead of the one behind the binary.
+    pub pack: Option<PathBuf>,
     /// Write inputs, reference, oracle and device outputs of every case here, as safetensors.
     pub dump: Option<PathBuf>,
     /// Suite files besides the embedded ones, for repro lines.
@@ -68,6 +70,7 @@ impl Options {
             resume: false,
             rerun_failed: false,
             kernels: None,
+            pack: None,
             dump: None,
             suites: vec![],
         }

@@ -30,7 +30,7 @@ const KINDS: [(Kind, &str); 6] = [
 ];
 
 /// Symbols of kernels/survey/probe.hip.
-const PROBES: [&str; 4] = ["probe_fill", "probe_copy", "probe_lanes", "probe_spin"];
+pub(crate) const PROBES: [&str; 4] = ["probe_fill", "probe_copy", "probe_lanes", "probe_spin"];
 
 /// Surveys a board; `on_step` hears what is being probed.
 ///
@@ -39,6 +39,7 @@ const PROBES: [&str; 4] = ["probe_fill", "probe_copy", "probe_lanes", "probe_spi
 pub fn survey(
     board: &str,
     exe: &Path,
+    pack: Option<&Path>,
     command: Vec<String>,
     on_step: &mut dyn FnMut(&str),
 ) -> Result<Survey, RunError> {
@@ -47,7 +48,7 @@ pub fn survey(
         return Err(RunError::BoardAbsent { board: board.to_string(), why: why.to_string() });
     }
     let _lock = named.lock().map_err(|why| RunError::BoardBusy { board: board.to_string(), why })?;
-    let image = build(&named)?;
+    let image = build(&named, pack)?;
     let facts = named.facts();
     let asker = Asker { board: board.to_string(), exe: exe.to_path_buf(), image };
     on_step("lanes of a wave");
@@ -88,13 +89,14 @@ pub fn survey(
 }
 
 /// The image with the probe kernels.
-fn build(named: &Named) -> Result<PathBuf, RunError> {
+fn build(named: &Named, pack: Option<&Path>) -> Result<PathBuf, RunError> {
     let failed = |e: crate::toolchain::BuildError| RunError::Kernels(e.to_string());
     let target = named.target().ok_or_else(|| RunError::NoSuchBoard("the mock board cannot be surveyed".into()))?;
     let spare = std::env::temp_dir().join(format!("assay-survey-{}", std::process::id()));
     let tools = Toolchain::open(&spare);
     let wanted = PROBES.map(String::from);
-    let set = KernelSet::resolve(&tools, &wanted, None).map_err(failed)?;
+    let pack = crate::run::kernels::pack(pack).map_err(failed)?;
+    let set = KernelSet::resolve_packed(&tools, &wanted, None, pack.map(|p| (p, &target))).map_err(failed)?;
     let image = set.build(set.file_of(PROBES[0]).map_err(failed)?, &target).map_err(failed)?;
     Ok(image.path)
 }

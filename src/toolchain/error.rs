@@ -85,6 +85,14 @@ pub enum BuildError {
         /// The system's words.
         why: String,
     },
+    /// A kernel pack that cannot be used.
+    #[error("{} is no usable kernel pack: {why}", file.display())]
+    BadPack {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        why: String,
+    },
     /// The built image lacks what the source was found to define.
     #[error("{}: the built image does not hold what the source defines: {why}", file.display())]
     BadProduct {

@@ -1,6 +1,7 @@
 //! Which file provides which kernel symbol. Refuses candidates that nobody would launch, and symbols that two files define.
 
 use super::cache::Product;
+use super::pack::Pack;
 use super::source::{self, KernelFile, candidates};
 use super::target::Target;
 use super::util::key_of;
@@ -24,6 +25,7 @@ pub struct KernelSet {
     files: Vec<KernelFile>,
     provider: BTreeMap<String, usize>,
     built: Mutex<HashMap<(PathBuf, Target), Slot>>,
+    pack: Option<Arc<Pack>>,
 }
 
 impl KernelSet {
@@ -33,12 +35,42 @@ impl KernelSet {
     /// # Errors
     /// `NobodyAsks`, `Twice`, `NothingDefined`, `Unlaunchable`; `Compile` when a candidate cannot be preprocessed; `NoCompiler`; `Io`.
     pub fn resolve(tools: &Toolchain, wanted: &[String], overlay: Option<&Path>) -> Result<Self, BuildError> {
-        let mut set = Self { tools: tools.clone(), files: vec![], provider: BTreeMap::new(), built: Mutex::default() };
+        Self::resolve_packed(tools, wanted, overlay, None)
+    }
+
+    /// As [`Self::resolve`], with images out of a pack as far as it has them for the target: then no compiler is needed.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn resolve_packed(
+        tools: &Toolchain,
+        wanted: &[String],
+        overlay: Option<&Path>,
+        pack: Option<(Arc<Pack>, &Target)>,
+    ) -> Result<Self, BuildError> {
+        let mut set = Self {
+            tools: tools.clone(),
+            files: vec![],
+            provider: BTreeMap::new(),
+            built: Mutex::default(),
+            pack: pack.as_ref().map(|(pack, _)| Arc::clone(pack)),
+        };
         if let Some(folder) = overlay {
             set.overlay(folder, wanted)?;
         }
+        let listed: Option<Vec<(String, String)>> = pack.as_ref().map(|(pack, target)| {
+            let pairs = |(path, symbols): &(&str, &[String])| {
+                let path = path.to_string();
+                symbols.iter().map(move |s| (path.clone(), s.clone())).collect::<Vec<_>>()
+            };
+            pack.sources(target).iter().flat_map(pairs).collect()
+        });
+        let index = match listed {
+            Some(listed) if !listed.is_empty() => listed,
+            _ => embedded_index(tools)?,
+        };
         let mut unpacked: BTreeMap<String, usize> = BTreeMap::new();
-        for (path, symbol) in embedded_index(tools)? {
+        for (path, symbol) in index {
             if set.provider.contains_key(&symbol) || !wanted.contains(&symbol) {
                 continue;
             }
@@ -89,6 +121,17 @@ impl KernelSet {
         })
     }
 
+    /// Every file that provides something.
+    pub fn files(&self) -> &[KernelFile] {
+        &self.files
+    }
+
+    /// The symbols that `file` provides.
+    pub fn symbols_of(&self, file: &KernelFile) -> Vec<String> {
+        let of = |place: &usize| self.files.get(*place).is_some_and(|f| f.path == file.path);
+        self.provider.iter().filter(|(_, place)| of(place)).map(|(symbol, _)| symbol.clone()).collect()
+    }
+
     /// Origin and hash of every symbol that has a provider.
     pub fn origins(&self) -> BTreeMap<String, KernelOrigin> {
         let origin = |f: &KernelFile| KernelOrigin { origin: f.origin.clone(), sha256: f.sha256.clone() };
@@ -102,7 +145,14 @@ impl KernelSet {
     pub fn build(&self, file: &KernelFile, target: &Target) -> Result<Image, BuildError> {
         let key = (file.path.clone(), target.clone());
         let slot = self.built.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
-        slot.get_or_init(|| target.build(&self.tools, file)).clone()
+        slot.get_or_init(|| self.packed(file, target).unwrap_or_else(|| target.build(&self.tools, file))).clone()
+    }
+
+    /// The image of an embedded kernel out of the pack, if it has one.
+    fn packed(&self, file: &KernelFile, target: &Target) -> Option<Result<Image, BuildError>> {
+        let pack = self.pack.as_ref().filter(|_| file.is_embedded())?;
+        let entry = pack.find(file.below().to_str()?, target)?;
+        Some(pack.image(&self.tools, entry, file))
     }
 
     /// Builds the files of these symbols on all cores, so that later [`Self::build`] calls find them. Failures are kept for those calls.
@@ -142,7 +192,7 @@ fn embedded_index(tools: &Toolchain) -> Result<Vec<(String, String)>, BuildError
 }
 
 /// Calls `work` for every item, on as many threads as there are cores.
-fn in_parallel<T: Sync + Copy>(items: &[T], work: impl Fn(T) + Sync) {
+pub fn in_parallel<T: Sync + Copy>(items: &[T], work: impl Fn(T) + Sync) {
     let next = std::sync::atomic::AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
     std::thread::scope(|scope| {

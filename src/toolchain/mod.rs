@@ -12,16 +12,18 @@ pub mod host;
 pub mod inspect;
 mod kernels;
 pub mod nvrtc;
+pub mod pack;
 pub mod sim;
 mod source;
+pub mod table;
 mod target;
 mod util;
 
 pub use doctor::{Check, doctor};
 pub use error::BuildError;
-pub use kernels::KernelSet;
+pub use kernels::{KernelSet, in_parallel};
 pub use source::{Headers, KernelFile, candidates, user_kernel};
-pub use target::Target;
+pub use target::{AMD_TARGETS, Target};
 pub use util::{hex, sha256_file};
 
 use cache::Cache;

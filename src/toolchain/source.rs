@@ -12,6 +12,9 @@ use std::time::SystemTime;
 /// `kernels/**` as it was when the binary was built.
 static EMBEDDED: Dir = include_dir!("$CARGO_MANIFEST_DIR/kernels");
 
+/// The origin of what came with the binary.
+const EMBEDDED_ORIGIN: &str = "embedded";
+
 /// Names under which kernel sources are kept.
 const EXTENSIONS: [&str; 2] = ["hip", "cu"];
 
@@ -121,7 +124,7 @@ pub fn embedded_kernel(tools: &Toolchain, path: &Path) -> Result<Option<KernelFi
     let folder = tools.cache().unpack(&tree_name(&files), &files)?;
     Ok(Some(KernelFile {
         path: folder.join(path),
-        origin: "embedded".into(),
+        origin: EMBEDDED_ORIGIN.into(),
         sha256: hex(kernel.1),
         include: vec![folder],
         neighbours: String::new(),
@@ -176,6 +179,16 @@ pub(crate) fn walk(folder: &Path, out: &mut Vec<PathBuf>) -> Result<(), BuildErr
 }
 
 impl KernelFile {
+    /// Its path below the first of its include folders: for an embedded kernel below `kernels/`.
+    pub fn below(&self) -> &Path {
+        self.include.first().and_then(|root| self.path.strip_prefix(root).ok()).unwrap_or(&self.path)
+    }
+
+    /// It came with this binary.
+    pub fn is_embedded(&self) -> bool {
+        self.origin == EMBEDDED_ORIGIN
+    }
+
     /// Everything about the source that a build depends on, known without running a compiler.
     pub(crate) fn key(&self) -> Vec<String> {
         let include = self.include.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join("\n");
