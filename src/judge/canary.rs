@@ -4,13 +4,14 @@
 //! than four times its tolerance T. One element that a bar refuses by itself settles it; only where none does are the touched
 //! chunks judged again, through the same function, and folded again. Refuses to judge an output that was not accepted.
 
+use super::canary_bits;
 use super::error::JudgeError;
-use super::figures::{self, Input, Partial, Span, tolerance};
+use super::figures::{self, Alone, Input, MAX_SIZE, Partial, get, tolerance};
 use super::limits::Limits;
 use super::output::{Judged, limits, nothing_to_compare};
 use super::spec::{Class, Output};
-use super::{canary_bits, figures::get};
 use crate::record::Canaries;
+use crate::tensor::codec::put_f64;
 use std::ops::Range;
 
 /// How far a corruption must move an element, in tolerances.
@@ -31,7 +32,7 @@ pub struct Flock {
 impl Flock {
     pub(super) fn tried(&mut self, on: &str, kind: &'static str, refused: bool, what: impl FnOnce() -> String) {
         self.canaries.run += 1;
-        *self.canaries.kinds.entry(kind.into()).or_default() += 1;
+        self.canaries.kinds.add(kind, 1);
         if refused {
             self.canaries.refused += 1;
         } else {
@@ -204,8 +205,8 @@ impl<'a> Rounded<'a> {
         for (kind, value) in [("nan", f64::NAN), ("inf", f64::INFINITY)] {
             match place {
                 Some(i) => {
-                    let bad = crate::tensor::codec::encode_f64(self.out.dtype, &[value.copysign(self.value(i))]);
-                    self.one(flock, kind, i, |b| b.copy_from_slice(&bad));
+                    let bad = value.copysign(self.value(i));
+                    self.one(flock, kind, i, |b| put_f64(self.out.dtype, bad, b));
                 }
                 None => flock.not_applicable(kind, "no element is a finite number by the oracle"),
             }
@@ -229,33 +230,36 @@ impl<'a> Rounded<'a> {
         touched: Range<usize>,
         change: &dyn Fn(&Range<usize>, &mut [u8]),
     ) {
-        let corrupted = |at: &Range<usize>| {
-            let size = self.out.dtype.size();
-            let mut bytes = self.out.device[at.start * size..at.end * size].to_vec();
-            change(at, &mut bytes);
-            bytes
-        };
-        let len = self.input.layout.row_len;
-        let span = Span { rows: probe / len..probe / len + 1, cols: probe % len..probe % len + 1 };
-        let mut refused = self.refuses(&self.input.span(&span, &corrupted(&(probe..probe + 1))));
-        if !refused {
-            let mut partials = self.partials.to_vec();
-            for chunk in touched {
-                partials[chunk] = self.input.span(&self.input.layout.chunk(chunk), &corrupted(&self.elements(chunk)));
-            }
-            let total = self.input.fold(&partials);
-            let (bars, _) = figures::bars(&total, &self.limits, self.out.spec, self.out.dtype, true);
-            refused = bars.iter().any(|b| !b.pass);
-        }
+        let size = self.out.dtype.size();
+        let mut element = [0; MAX_SIZE];
+        let element = &mut element[..size];
+        element.copy_from_slice(&self.out.device[probe * size..(probe + 1) * size]);
+        change(&(probe..probe + 1), element);
+        let refused = self.refuses(&self.input.alone(probe, get(self.out.dtype, element, 0)))
+            || self.refused_whole(touched, change);
         flock.tried(self.out.name, kind, refused, || {
             format!("element {probe} moved by more than {MATERIAL} tolerances")
         });
     }
 
-    /// A part of the output is refused by a bar that asks something of every element: then so is the whole.
-    fn refuses(&self, part: &Partial) -> bool {
-        let within = self.limits.ulp.is_none_or(|limit| part.ulp <= limit);
-        let path = self.out.spec.path && part.unexplained.count > 0;
-        part.class.count > 0 || part.bound.count > 0 || part.exact.count > 0 || !within || path
+    /// Judges the touched chunks of a corrupted copy again, and folds again.
+    fn refused_whole(&self, touched: Range<usize>, change: &dyn Fn(&Range<usize>, &mut [u8])) -> bool {
+        let size = self.out.dtype.size();
+        let mut partials = self.partials.to_vec();
+        for chunk in touched {
+            let at = self.elements(chunk);
+            let mut bytes = self.out.device[at.start * size..at.end * size].to_vec();
+            change(&at, &mut bytes);
+            partials[chunk] = self.input.span(&self.input.layout.chunk(chunk), &bytes);
+        }
+        let total = self.input.fold(&partials);
+        let (bars, _) = figures::bars(&total, &self.limits, self.out.spec, self.out.dtype, true);
+        bars.iter().any(|b| !b.pass)
+    }
+
+    /// An element is refused by a bar that asks something of every element: then so is the whole.
+    fn refuses(&self, element: &Alone) -> bool {
+        let within = self.limits.ulp.is_none_or(|limit| element.ulp <= limit);
+        element.wrong || !within || (self.out.spec.path && element.unexplained)
     }
 }

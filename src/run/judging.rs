@@ -8,7 +8,7 @@ use crate::judge::spec::{BarLimits, Determinism, Flush, Oracle, Output, OutputSp
 use crate::judge::verdict::{self, Served};
 use crate::judge::{self, JudgeError};
 use crate::ops::Arg;
-use crate::record::{Assertion, CaseRecord, Tier, Verdict};
+use crate::record::{Assertion, Canaries, CaseRecord, Tier, Verdict};
 use std::borrow::Cow;
 use std::time::Instant;
 
@@ -138,7 +138,7 @@ impl Sheet {
             let judged = judge::output(&out, Tier::Device);
             if i == 0 {
                 let flock = judge::canary(&out, &judged);
-                self.canaries(&flock.canaries);
+                self.canaries(flock.canaries);
                 self.errors.extend(flock.errors);
                 self.record.assertions.extend(judged.assertions);
                 self.record.absent.extend(judged.absent);
@@ -160,16 +160,18 @@ impl Sheet {
         }
     }
 
-    fn canaries(&mut self, new: &crate::record::Canaries) {
+    fn canaries(&mut self, new: Canaries) {
         let all = &mut self.record.canaries;
+        if all.run + all.not_applicable == 0 {
+            *all = new;
+            return;
+        }
         all.run += new.run;
         all.refused += new.refused;
         all.accepted += new.accepted;
         all.not_applicable += new.not_applicable;
-        all.notes.extend(new.notes.iter().cloned());
-        for (kind, n) in &new.kinds {
-            *all.kinds.entry(kind.clone()).or_default() += n;
-        }
+        all.notes.extend(new.notes);
+        all.kinds.extend(&new.kinds);
     }
 
     fn close(mut self) -> CaseRecord {
