@@ -43,7 +43,13 @@ impl<E: Elem, V: Vector> Lanes<E, V> {
         self.v.mul(self.v.max(self.power(x), self.v.splat(E::MIN_NORMAL)), self.v.splat(E::STEP))
     }
 
-    /// Its inverse.
+    /// Half of it, exact.
+    #[inline(always)]
+    pub fn half_ulp(self, x: V::F) -> V::F {
+        self.v.mul(self.v.max(self.power(x), self.v.splat(E::MIN_NORMAL)), self.v.splat(E::STEP * 0.5))
+    }
+
+    /// The step's inverse.
     #[inline(always)]
     pub fn unulp(self, x: V::F) -> V::F {
         let power = self.v.max(self.power(x), self.v.splat(E::MIN_NORMAL));

@@ -138,7 +138,7 @@ impl<'a, 'c, V: Vector, E: Elem, const G: usize> Step<'a, 'c, V, E, G> {
         if c.flush && c.value[at..at + self.n].iter().any(|o| o.abs() < E::MIN_NORMAL && *o != 0.0) {
             return false;
         }
-        let mut fine = v.bits(u64::MAX);
+        let (mut fine, mut signs) = (v.bits(u64::MAX), v.splat(0.0));
         let Self { n, full, .. } = *self;
         let columns = Columns::<E> {
             device: &self.device[(at - self.first) * E::SIZE..],
@@ -154,7 +154,7 @@ impl<'a, 'c, V: Vector, E: Elem, const G: usize> Step<'a, 'c, V, E, G> {
             for (g, sums) in acc.sums.iter_mut().enumerate() {
                 let x = whole.elements::<V, OTHER>(v, i + LANES * g);
                 let flags = sums.add::<E, V, OTHER, ROUND, false>(v, &c.consts, x, fine);
-                fine = v.and(fine, flags.all(v));
+                (fine, signs) = (v.and(fine, flags.all(v)), v.or(signs, flags.signs));
             }
         }
         for (g, sums) in acc.sums.iter_mut().enumerate() {
@@ -162,10 +162,10 @@ impl<'a, 'c, V: Vector, E: Elem, const G: usize> Step<'a, 'c, V, E, G> {
             if j < n {
                 let x = columns.padded::<V, OTHER>(v, j);
                 let flags = sums.add::<E, V, OTHER, ROUND, true>(v, &c.consts, x, self.rest[g]);
-                fine = v.and(fine, flags.all(v));
+                (fine, signs) = (v.and(fine, flags.all(v)), v.or(signs, flags.signs));
             }
         }
-        v.all(fine)
+        v.all(fine) && v.unsigned(signs)
     }
 }
 

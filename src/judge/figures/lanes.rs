@@ -45,12 +45,14 @@ pub struct Flags<F> {
     pub exact: F,
     /// The value is what rounding something within the declared error gives.
     pub explained: F,
-    /// The oracle is safely below overflow, and its bounds are usable.
+    /// The oracle is safely below overflow, and its bounds are finite.
     pub usable: F,
+    /// Bounds, for their signs alone: one that is negative is not usable.
+    pub signs: F,
 }
 
 impl<F: Copy> Flags<F> {
-    /// All four.
+    /// All masks together.
     #[inline(always)]
     pub fn all<V: Vector<F = F>>(&self, v: V) -> F {
         v.and(v.and(self.bound, self.exact), v.and(self.explained, self.usable))
@@ -95,7 +97,7 @@ impl<F: Copy> Sums<F> {
             e = v.select(nearer, second, e);
         }
         let (er, size, hi) = (v.sub(x.d, x.r), v.abs(e), v.add(v.abs(o), x.b));
-        let t = v.add(x.b, v.mul(f.ulp(hi), v.splat(0.5)));
+        let t = v.add(x.b, f.half_ulp(hi));
         let unulp = f.unulp(o);
         self.er2 = v.add(self.er2, keep(v.mul(er, er)));
         self.r2 = v.add(self.r2, keep(v.mul(x.r, x.r)));
@@ -109,13 +111,13 @@ impl<F: Copy> Sums<F> {
         self.ulp = v.max(keep(v.mul(v.sub(size, slack), unulp)), self.ulp);
         self.score = v.max(keep(v.mul(v.abs(x.d), f.inverse(f.power(t)))), self.score);
         let all = v.bits(u64::MAX);
-        let zero = v.splat(0.0);
         let (top, top_slack) = (v.lt(hi, v.splat(E::THRESHOLD)), v.lt(slack, v.splat(f64::INFINITY)));
         let mut flags = Flags {
             bound: v.le(size, v.mul(v.splat(k.bound), t)),
             exact: all,
             explained: all,
-            usable: v.and(v.and(top, v.le(zero, x.b)), v.and(v.le(zero, slack), top_slack)),
+            usable: v.and(top, top_slack),
+            signs: keep(v.or(x.b, slack)),
         };
         if OTHER {
             for p in [x.o, x.other] {
@@ -135,6 +137,7 @@ impl<F: Copy> Sums<F> {
                 exact: or(flags.exact),
                 explained: or(flags.explained),
                 usable: or(flags.usable),
+                signs: flags.signs,
             };
         }
         flags

@@ -69,6 +69,13 @@ pub trait Vector: Copy {
         self.or(magnitude, self.and(self.splat(-0.0), x))
     }
 
+    /// No lane has its sign bit set.
+    #[inline(always)]
+    fn unsigned(self, x: Self::F) -> bool {
+        let [a, b, c, d] = self.store(x);
+        (a.to_bits() | b.to_bits() | c.to_bits() | d.to_bits()) >> 63 == 0
+    }
+
     /// Every bit of every lane of a mask is set.
     #[inline(always)]
     fn all(self, m: Self::F) -> bool {
