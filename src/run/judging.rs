@@ -4,7 +4,7 @@ use super::job::{Bench, Job, Ran, Snapshot, ms};
 use super::plan::unjudged;
 use crate::board::{Finding, FindingKind, ThreadOrder};
 use crate::judge::runtime::{self, Order, Runtime, Service};
-use crate::judge::spec::{BarLimits, Determinism, Flush, Oracle, Output, OutputSpec};
+use crate::judge::spec::{Determinism, Flush, Oracle, Output, OutputSpec};
 use crate::judge::verdict::{self, Served};
 use crate::judge::{self, JudgeError};
 use crate::ops::Arg;
@@ -95,9 +95,8 @@ impl Sheet {
     }
 
     fn outputs(&mut self, job: &Job, ran: &Ran, bench: &Bench) {
-        let limits = Limits(&job.case.limits);
         for (place, (arg_at, arg, spec)) in job.plan.outputs().enumerate() {
-            let limits = limits.of(arg.name);
+            let limits = job.case.limits_of(arg.name);
             let others: Vec<(&'static str, Oracle)> = match job.oracles.len() {
                 0 | 1 => vec![],
                 _ => job.oracles[1..].iter().filter_map(|(p, c)| Some((*p, c.get(place)?.clone()))).collect(),
@@ -185,17 +184,6 @@ impl Sheet {
 /// The logical elements of a buffer, packed.
 fn packed<'a>(arg: &Arg, buffer: &'a [u8]) -> Cow<'a, [u8]> {
     if arg.view.is_packed() { Cow::Borrowed(buffer) } else { Cow::Owned(arg.view.gather(buffer)) }
-}
-
-/// Limits per output; `*` holds for all, the output's own go first.
-struct Limits<'a>(&'a std::collections::BTreeMap<String, BarLimits>);
-
-impl Limits<'_> {
-    fn of(&self, output: &str) -> BarLimits {
-        let mut limits = self.0.get("*").cloned().unwrap_or_default();
-        limits.extend(self.0.get(output).into_iter().flatten().map(|(bar, limit)| (bar.clone(), *limit)));
-        limits
-    }
 }
 
 /// A case of size 0 leaves no error behind on the board: its wait came back without one.
