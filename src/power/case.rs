@@ -3,7 +3,7 @@
 use crate::judge::nulls::{self, Candidate, FACTORS, Null, PLAIN, Right};
 use crate::judge::spec::{Flush, Oracle, Output, OutputSpec};
 use crate::judge::{self, Judged};
-use crate::ops::{self, Arg, Inputs, Plan, Role};
+use crate::ops::{self, Arg, Inputs, Plan};
 use crate::record::Tier;
 use crate::run::answer::{self, Answer};
 use crate::suite::Case;
@@ -114,21 +114,9 @@ impl Solved {
             row_len: spec.row_len.max(1),
             skipped: &spec.skipped_rows,
             oracle: &out.oracle.value,
-            input: self.input(arg),
+            input: answer::twin(&self.plan, &self.inputs, arg),
         };
         f(&out, &judge::output(&out, Tier::Device), &right)
-    }
-
-    /// An input that could be copied through: as long and of the same type, else its beginning.
-    fn input(&self, like: &Arg) -> Option<&[u8]> {
-        let fits = |a: &Arg| {
-            matches!(a.role, Role::In | Role::InOut)
-                && a.view.dtype == like.view.dtype
-                && a.view.len() >= like.view.len()
-        };
-        let places = || self.plan.args.iter().enumerate().filter(|(_, a)| fits(a));
-        let same = places().find(|(_, a)| a.view.len() == like.view.len());
-        same.or_else(|| places().next()).map(|(i, _)| self.inputs.bytes(i))
     }
 
     fn sheet(&self, case: &Case, place: usize) -> Result<Sheet, String> {

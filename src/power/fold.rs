@@ -59,15 +59,20 @@ fn nulls(sheets: &[&Sheet]) -> Vec<NullDoc> {
     let one = |at: usize| {
         let cells = column(sheets, at);
         let count = |f: fn(Outcome) -> bool| cells.iter().filter(|(_, c)| f(c.outcome)).count() as u64;
-        let (caught, missed) = (count(|o| o == Outcome::Caught), count(|o| o == Outcome::Missed));
+        let caught = count(|o| o == Outcome::Caught);
+        let mut missed: BTreeMap<String, u64> = BTreeMap::new();
+        for (sheet, _) in cells.iter().filter(|(_, c)| c.outcome == Outcome::Missed) {
+            *missed.entry(sheet.dtype.name().to_string()).or_default() += 1;
+        }
         let mut bars: BTreeMap<String, u64> = BTreeMap::new();
         for bar in cells.iter().flat_map(|(_, c)| c.bars.keys()) {
             *bars.entry(bar.to_string()).or_default() += 1;
         }
         NullDoc {
             null: cells.first().map_or(String::new(), |(_, c)| c.null.to_string()),
-            material: caught + missed,
+            material: caught + missed.values().sum::<u64>(),
             caught,
+            missed,
             immaterial: count(|o| o == Outcome::Immaterial),
             inapplicable: count(|o| matches!(o, Outcome::Inapplicable(_))),
             why: cells.iter().find_map(|(_, c)| why(c.outcome)).map(str::to_string),

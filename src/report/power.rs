@@ -1,6 +1,7 @@
 //! `assay power` as people read it.
 
 use super::power_docs::{FloorDoc, NullDoc, PowerDoc, RateDoc};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The document as text.
@@ -44,8 +45,11 @@ fn null_text(n: &NullDoc) -> String {
             (_, immaterial) => format!("immaterial in {immaterial} outputs"),
         };
     }
-    let bars: Vec<String> = n.bars.iter().map(|(bar, count)| format!("{bar} {count}")).collect();
-    format!("{:>4} of {:>4}  {}", n.caught, n.material, bars.join(", "))
+    let listed = |counts: &BTreeMap<String, u64>| -> String {
+        counts.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
+    };
+    let missed = if n.missed.is_empty() { String::new() } else { format!("; passed in {}", listed(&n.missed)) };
+    format!("{:>4} of {:>4}  {}{missed}", n.caught, n.material, listed(&n.bars))
 }
 
 fn floor(out: &mut String, f: &FloorDoc) {

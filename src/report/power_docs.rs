@@ -52,6 +52,8 @@ pub struct NullDoc {
     pub material: u64,
     /// Of those, the ones in which a bar refuses it.
     pub caught: u64,
+    /// Outputs in which every bar passes it, by their dtype.
+    pub missed: BTreeMap<String, u64>,
     /// Outputs in which it gives the right output.
     pub immaterial: u64,
     /// Outputs in which it cannot happen.

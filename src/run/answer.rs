@@ -2,7 +2,7 @@
 
 use crate::fixture::{Key, generate};
 use crate::judge::spec::Oracle;
-use crate::ops::{Contract, Inputs, Plan};
+use crate::ops::{Arg, Contract, Inputs, Plan, Role};
 use crate::suite::Case;
 
 /// Reference and oracle of a case.
@@ -27,4 +27,16 @@ pub fn answer(op: &dyn Contract, case: &Case, plan: &Plan, inputs: &Inputs) -> A
     let reference = op.reference(&case.params, plan, inputs);
     let oracle = |path: &&'static str| (*path, op.oracle(&case.params, plan, inputs, path));
     Answer { reference, oracles: op.paths(&case.params).iter().map(oracle).collect() }
+}
+
+/// An input that could be copied through to an output: as long and of the same dtype, else one whose beginning is.
+pub fn twin<'a>(plan: &Plan, inputs: &'a Inputs, output: &Arg) -> Option<&'a [u8]> {
+    let fits = |a: &Arg| {
+        matches!(a.role, Role::In | Role::InOut)
+            && a.view.dtype == output.view.dtype
+            && a.view.len() >= output.view.len()
+    };
+    let places = || plan.args.iter().enumerate().filter(|(_, a)| fits(a));
+    let same = places().find(|(_, a)| a.view.len() == output.view.len());
+    same.or_else(|| places().next()).map(|(i, _)| inputs.bytes(i))
 }
