@@ -10,6 +10,7 @@ pub mod fixture;
 pub mod judge;
 pub mod ladder;
 pub mod ops;
+pub mod power;
 pub mod record;
 pub mod report;
 pub mod run;

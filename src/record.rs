@@ -1,5 +1,9 @@
 //! The versioned result model: what the journal, the reports and the gate speak. Refuses to compute anything.
 
+mod kinds;
+
+pub use kinds::Kinds;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -109,8 +113,8 @@ pub struct Canaries {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Applicable canaries per kind.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub kinds: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "Kinds::is_empty")]
+    pub kinds: Kinds,
 }
 
 /// Elements whose bits differ from the rounding of a named path.

@@ -7,6 +7,7 @@ mod doctor;
 mod explain;
 mod list;
 mod ops;
+mod power;
 mod report;
 mod run;
 mod schema;
@@ -47,6 +48,8 @@ enum Command {
     Ops(ops::Args),
     /// Show a case around its worst element, and which known fault it resembles.
     Explain(explain::Args),
+    /// Measure which wrong outputs the bars of the cases refuse; needs no board.
+    Power(power::Args),
     /// Check what this machine offers to build and run kernels.
     Doctor(doctor::Args),
     /// Build kernel images for machines without a compiler, and check what they say of themselves.
@@ -151,6 +154,7 @@ fn dispatch(command: Command, console: &mut Console) -> Result<u8, Stop> {
         Command::List(args) => list::main(&args, console),
         Command::Ops(args) => ops::main(&args, console),
         Command::Explain(args) => explain::main(&args, console),
+        Command::Power(args) => power::main(&args, console),
         Command::Doctor(args) => doctor::main(&args, console),
         Command::Build(args) => build::main(&args, console),
         Command::Report(args) => report::main(&args, console),

@@ -4,13 +4,15 @@
 //! than four times its tolerance T. One element that a bar refuses by itself settles it; only where none does are the touched
 //! chunks judged again, through the same function, and folded again. Refuses to judge an output that was not accepted.
 
+use super::again::Again;
+use super::canary_bits;
 use super::error::JudgeError;
-use super::figures::{self, Input, Partial, Span, tolerance};
-use super::limits::Limits;
-use super::output::{Judged, limits, nothing_to_compare};
+use super::figures::{Alone, MAX_SIZE, get, tolerance};
+use super::output::{Judged, nothing_to_compare};
 use super::spec::{Class, Output};
-use super::{canary_bits, figures::get};
 use crate::record::Canaries;
+use crate::tensor::codec::put_f64;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// How far a corruption must move an element, in tolerances.
@@ -31,7 +33,7 @@ pub struct Flock {
 impl Flock {
     pub(super) fn tried(&mut self, on: &str, kind: &'static str, refused: bool, what: impl FnOnce() -> String) {
         self.canaries.run += 1;
-        *self.canaries.kinds.entry(kind.into()).or_default() += 1;
+        self.canaries.kinds.add(kind, 1);
         if refused {
             self.canaries.refused += 1;
         } else {
@@ -55,7 +57,7 @@ pub fn canary(out: &Output, judged: &Judged) -> Flock {
         return flock;
     }
     match out.spec.class {
-        Class::Rounded => Rounded::new(out, judged).run(&mut flock),
+        Class::Rounded => Rounded(Again::new(out, judged)).run(&mut flock),
         Class::Copy | Class::Integer => canary_bits::run(out, &mut flock),
     }
     if flock.canaries.run == 0 && out.spec.degenerate.is_none() {
@@ -80,23 +82,13 @@ pub(super) fn zero(at: &Range<usize>, bytes: &mut [u8], size: usize, lost: Range
     }
 }
 
-struct Rounded<'a> {
-    out: &'a Output<'a>,
-    input: Input<'a>,
-    partials: &'a [Partial],
-    limits: Limits,
-}
+struct Rounded<'a>(Again<'a>);
 
-impl<'a> Rounded<'a> {
-    fn new(out: &'a Output<'a>, judged: &'a Judged) -> Self {
-        let (limits, _) = limits(out);
-        Self { out, input: Input::new(out, &limits), partials: &judged.partials, limits }
-    }
-
+impl Rounded<'_> {
     fn run(&self, flock: &mut Flock) {
-        let (len, n, size) = (self.input.layout.row_len, self.out.oracle.value.len(), self.out.dtype.size());
+        let (len, n, size) = (self.0.input.layout.row_len, self.0.out.oracle.value.len(), self.0.out.dtype.size());
         let material = self.find(MATERIAL);
-        let all = 0..self.input.layout.chunks();
+        let all = 0..self.0.input.layout.chunks();
         match material {
             Some(i) => self.attempt(flock, "zeroed", i, all.clone(), &|at, b| zero(at, b, size, 0..n)),
             None => flock.not_applicable("zeroed", "no element stands out from zero"),
@@ -104,7 +96,7 @@ impl<'a> Rounded<'a> {
         match material.and_then(|_| self.last_row()) {
             Some(i) => {
                 let row = i / len * len..(i / len + 1) * len;
-                let touched = self.input.layout.chunk_of(row.start)..self.input.layout.chunk_of(row.end - 1) + 1;
+                let touched = self.0.input.layout.chunk_of(row.start)..self.0.input.layout.chunk_of(row.end - 1) + 1;
                 self.attempt(flock, "last_row_lost", i, touched, &|at, b| zero(at, b, size, row.clone()));
             }
             None => flock.not_applicable("last_row_lost", "no row stands out from zero"),
@@ -132,24 +124,20 @@ impl<'a> Rounded<'a> {
 
     /// First element whose magnitude exceeds `times` its tolerance; whole chunks are ruled out by their score.
     fn find(&self, times: f64) -> Option<usize> {
-        let hopeful = self.partials.iter().enumerate().filter(|(_, p)| p.score.is_nan() || p.score > times);
-        hopeful.flat_map(|(c, _)| self.elements(c)).find(|&i| self.stands_out(i, times))
-    }
-
-    fn elements(&self, chunk: usize) -> Range<usize> {
-        self.input.layout.chunk(chunk).elements(self.input.layout.row_len)
+        let hopeful = self.0.partials.iter().enumerate().filter(|(_, p)| p.score.is_nan() || p.score > times);
+        hopeful.flat_map(|(c, _)| self.0.elements(c)).find(|&i| self.stands_out(i, times))
     }
 
     fn value(&self, i: usize) -> f64 {
-        get(self.out.dtype, self.out.device, i)
+        get(self.0.out.dtype, self.0.out.device, i)
     }
 
     /// T, where the element is judged by the difference bars at all.
     fn tolerance(&self, i: usize) -> Option<f64> {
-        if self.input.skips(i / self.input.layout.row_len) || !self.value(i).is_finite() {
+        if self.0.input.skips(i / self.0.input.layout.row_len) || !self.value(i).is_finite() {
             return None;
         }
-        tolerance(&self.input, i)
+        tolerance(&self.0.input, i)
     }
 
     fn stands_out(&self, i: usize, times: f64) -> bool {
@@ -158,13 +146,13 @@ impl<'a> Rounded<'a> {
 
     /// A material element of the last row that has one.
     fn last_row(&self) -> Option<usize> {
-        let (len, rows) = (self.input.layout.row_len, self.input.layout.rows);
+        let (len, rows) = (self.0.input.layout.row_len, self.0.input.layout.rows);
         (0..rows).rev().find_map(|row| (row * len..(row + 1) * len).find(|&i| self.stands_out(i, MATERIAL)))
     }
 
     /// A material element among the last columns.
     fn tail(&self, columns: usize) -> Option<usize> {
-        let (len, rows) = (self.input.layout.row_len, self.input.layout.rows);
+        let (len, rows) = (self.0.input.layout.row_len, self.0.input.layout.rows);
         (0..rows).find_map(|row| {
             ((row + 1) * len - columns.min(len)..(row + 1) * len).find(|&i| self.stands_out(i, MATERIAL))
         })
@@ -172,7 +160,7 @@ impl<'a> Rounded<'a> {
 
     /// Exchanges two elements of which at least one moves materially.
     fn swap(&self, flock: &mut Flock) {
-        let n = self.out.oracle.value.len();
+        let n = self.0.out.oracle.value.len();
         let anchor = (0..n).find(|&i| self.tolerance(i).is_some());
         let moved = |i: usize, j: usize| {
             let (d, to) = (self.value(i), self.value(j));
@@ -185,9 +173,9 @@ impl<'a> Rounded<'a> {
         let Some((probe, partner)) = pair else {
             return flock.not_applicable("swap", "no two elements differ materially");
         };
-        let size = self.out.dtype.size();
-        let bytes = |i: usize| &self.out.device[i * size..(i + 1) * size];
-        let chunks = [self.input.layout.chunk_of(probe), self.input.layout.chunk_of(partner)];
+        let size = self.0.out.dtype.size();
+        let bytes = |i: usize| &self.0.out.device[i * size..(i + 1) * size];
+        let chunks = [self.0.input.layout.chunk_of(probe), self.0.input.layout.chunk_of(partner)];
         let touched = chunks[0].min(chunks[1])..chunks[0].max(chunks[1]) + 1;
         self.attempt(flock, "swap", probe, touched, &|at, b| {
             for (to, from) in [(probe, partner), (partner, probe)] {
@@ -200,12 +188,12 @@ impl<'a> Rounded<'a> {
 
     /// One NaN and one infinity, each in the last place where neither belongs.
     fn non_finite(&self, flock: &mut Flock) {
-        let place = (0..self.out.oracle.value.len()).rev().find(|&i| self.tolerance(i).is_some());
+        let place = (0..self.0.out.oracle.value.len()).rev().find(|&i| self.tolerance(i).is_some());
         for (kind, value) in [("nan", f64::NAN), ("inf", f64::INFINITY)] {
             match place {
                 Some(i) => {
-                    let bad = crate::tensor::codec::encode_f64(self.out.dtype, &[value.copysign(self.value(i))]);
-                    self.one(flock, kind, i, |b| b.copy_from_slice(&bad));
+                    let bad = value.copysign(self.value(i));
+                    self.one(flock, kind, i, |b| put_f64(self.0.out.dtype, bad, b));
                 }
                 None => flock.not_applicable(kind, "no element is a finite number by the oracle"),
             }
@@ -214,7 +202,7 @@ impl<'a> Rounded<'a> {
 
     /// Corrupts element `i` alone.
     fn one(&self, flock: &mut Flock, kind: &'static str, i: usize, change: impl Fn(&mut [u8])) {
-        let (chunk, size) = (self.input.layout.chunk_of(i), self.out.dtype.size());
+        let (chunk, size) = (self.0.input.layout.chunk_of(i), self.0.out.dtype.size());
         self.attempt(flock, kind, i, chunk..chunk + 1, &|at, b| {
             change(&mut b[(i - at.start) * size..(i - at.start + 1) * size]);
         });
@@ -229,33 +217,32 @@ impl<'a> Rounded<'a> {
         touched: Range<usize>,
         change: &dyn Fn(&Range<usize>, &mut [u8]),
     ) {
-        let corrupted = |at: &Range<usize>| {
-            let size = self.out.dtype.size();
-            let mut bytes = self.out.device[at.start * size..at.end * size].to_vec();
-            change(at, &mut bytes);
-            bytes
-        };
-        let len = self.input.layout.row_len;
-        let span = Span { rows: probe / len..probe / len + 1, cols: probe % len..probe % len + 1 };
-        let mut refused = self.refuses(&self.input.span(&span, &corrupted(&(probe..probe + 1))));
-        if !refused {
-            let mut partials = self.partials.to_vec();
-            for chunk in touched {
-                partials[chunk] = self.input.span(&self.input.layout.chunk(chunk), &corrupted(&self.elements(chunk)));
-            }
-            let total = self.input.fold(&partials);
-            let (bars, _) = figures::bars(&total, &self.limits, self.out.spec, self.out.dtype, true);
-            refused = bars.iter().any(|b| !b.pass);
-        }
-        flock.tried(self.out.name, kind, refused, || {
+        let size = self.0.out.dtype.size();
+        let mut element = [0; MAX_SIZE];
+        let element = &mut element[..size];
+        element.copy_from_slice(&self.0.out.device[probe * size..(probe + 1) * size]);
+        change(&(probe..probe + 1), element);
+        let refused = self.refuses(&self.0.input.alone(probe, get(self.0.out.dtype, element, 0)))
+            || self.refused_whole(touched, change);
+        flock.tried(self.0.out.name, kind, refused, || {
             format!("element {probe} moved by more than {MATERIAL} tolerances")
         });
     }
 
-    /// A part of the output is refused by a bar that asks something of every element: then so is the whole.
-    fn refuses(&self, part: &Partial) -> bool {
-        let within = self.limits.ulp.is_none_or(|limit| part.ulp <= limit);
-        let path = self.out.spec.path && part.unexplained.count > 0;
-        part.class.count > 0 || part.bound.count > 0 || part.exact.count > 0 || !within || path
+    /// Judges the touched chunks of a corrupted copy again, and folds again.
+    fn refused_whole(&self, touched: Range<usize>, change: &dyn Fn(&Range<usize>, &mut [u8])) -> bool {
+        let size = self.0.out.dtype.size();
+        let corrupted = |at: Range<usize>| {
+            let mut bytes = self.0.out.device[at.start * size..at.end * size].to_vec();
+            change(&at, &mut bytes);
+            Cow::Owned(bytes)
+        };
+        !self.0.refusing(touched, &corrupted).is_empty()
+    }
+
+    /// An element is refused by a bar that asks something of every element: then so is the whole.
+    fn refuses(&self, element: &Alone) -> bool {
+        let within = self.0.limits.ulp.is_none_or(|limit| element.ulp <= limit);
+        element.wrong || !within || (self.0.out.spec.path && element.unexplained)
     }
 }

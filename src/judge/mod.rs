@@ -2,6 +2,7 @@
 //!
 //! Pass is written `figure <= limit` everywhere; a figure that is NaN therefore never passes.
 
+mod again;
 mod agreement;
 mod canary;
 mod canary_bits;
@@ -9,12 +10,14 @@ pub mod error;
 pub mod exact;
 pub mod figures;
 pub mod limits;
+pub mod nulls;
 mod output;
 pub mod runtime;
 pub mod spec;
 pub mod verdict;
 mod worst;
 
+pub use again::refusing;
 pub use canary::{Flock, canary};
 pub use error::JudgeError;
 pub use output::{Judged, output};

@@ -172,14 +172,14 @@ fn nearest_limit(bars: &[BarFigure]) -> Option<usize> {
 /// What makes the oracle or the reference unusable.
 fn unusable(out: &Output, total: &Partial, judged: &mut Judged) {
     let on = || out.name.to_string();
-    if total.bad_bound.count > 0 {
-        judged.errors.push(JudgeError::BadBound { on: on(), index: total.bad_bound.first });
+    if total.counts.bad_bound.count > 0 {
+        judged.errors.push(JudgeError::BadBound { on: on(), index: total.counts.bad_bound.first });
     }
-    if total.undeclared.count > 0 {
-        judged.errors.push(JudgeError::UndeclaredNonFinite { on: on(), index: total.undeclared.first });
+    if total.counts.undeclared.count > 0 {
+        judged.errors.push(JudgeError::UndeclaredNonFinite { on: on(), index: total.counts.undeclared.first });
     }
-    if total.reference.count > 0 {
-        let (index, count) = (total.reference.first, total.reference.count);
+    if total.counts.reference.count > 0 {
+        let (index, count) = (total.counts.reference.first, total.counts.reference.count);
         judged.errors.push(JudgeError::UnusableReference { on: on(), index, count });
     }
 }
@@ -189,7 +189,7 @@ fn paths(out: &Output, input: &Input, total: &Partial, judged: &mut Judged) {
     let count = |path: &str, p: &Partial| PathCount {
         on: out.name.into(),
         path: path.into(),
-        unexplained: p.unexplained.count,
+        unexplained: p.counts.unexplained.count,
         differing: p.differing,
     };
     judged.paths.push(count("declared", total));

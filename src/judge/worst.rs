@@ -1,10 +1,11 @@
 //! The worst place of a bar: found by a second look at the one chunk or row that the figure came from.
 
 use super::exact::integer;
-use super::figures::{self, Input, Partial, partial::worse};
+use super::figures::{self, Input, MAX_SIZE, Partial, partial::worse};
 use super::spec::Output;
 use crate::record::Worst;
 use crate::tensor::DType;
+use crate::tensor::codec::put_f64;
 use std::ops::Range;
 
 /// Worst element of the float bar `bar`; `row` is the row that a row figure belongs to.
@@ -14,10 +15,10 @@ pub fn place(input: &Input, partials: &[Partial], bar: &str, row: Option<u64>) -
         partials.iter().map(f).find(|c| c.count > 0).map(|c| c.first as usize)
     };
     let known = match bar {
-        "class" => first(|p| p.class),
-        "exact" => first(|p| p.exact),
-        "path" => first(|p| p.unexplained),
-        "bound" => first(|p| p.bound),
+        "class" => first(|p| p.counts.class),
+        "exact" => first(|p| p.counts.exact),
+        "path" => first(|p| p.counts.unexplained),
+        "bound" => first(|p| p.counts.bound),
         _ => None,
     };
     let index = known.unwrap_or_else(|| search(input, partials, bar, row));
@@ -92,7 +93,9 @@ fn nearest(input: &Input, i: usize) -> f64 {
 /// A place in a float output.
 fn float(dtype: DType, row_len: usize, index: usize, device: &[u8], want: f64) -> Worst {
     let size = dtype.size();
-    let want_bytes = crate::tensor::codec::encode_f64(dtype, &[want]);
+    let mut wanted = [0; MAX_SIZE];
+    let wanted = &mut wanted[..size];
+    put_f64(dtype, want, wanted);
     Worst {
         index: index as u64,
         row: (index / row_len) as u64,
@@ -100,7 +103,7 @@ fn float(dtype: DType, row_len: usize, index: usize, device: &[u8], want: f64) -
         got: decimal(figures::get(dtype, device, index)),
         want: decimal(want),
         got_hex: hex(&device[index * size..(index + 1) * size]),
-        want_hex: hex(&want_bytes),
+        want_hex: hex(wanted),
     }
 }
 
@@ -133,5 +136,10 @@ fn decimal(x: f64) -> String {
 
 /// Little-endian bytes as one number.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().rev().fold(String::from("0x"), |s, b| s + &format!("{b:02x}"))
+    let mut text = String::with_capacity(2 + 2 * bytes.len());
+    text.push_str("0x");
+    for b in bytes.iter().rev() {
+        text.extend([b >> 4, b & 0xf].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])));
+    }
+    text
 }

@@ -188,6 +188,7 @@ enum Document {
     Ops(OpsDoc),
     Doctor(DoctorDoc),
     Explain(Box<ExplainDoc>),
+    Power(Box<super::PowerDoc>),
     JournalLine(Line),
 }
 

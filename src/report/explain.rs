@@ -3,10 +3,11 @@
 use super::docs::{Element, ExplainDoc, Hint, tool};
 use super::resemble::{Sample, resemble};
 use super::text::{assertion, verdict_word};
-use crate::fixture::{Key, generate};
-use crate::judge::spec::{Oracle, OutputSpec};
-use crate::ops::{Arg, Contract, Inputs, Plan};
+use crate::judge::nulls::Right;
+use crate::judge::spec::{Class, Oracle, OutputSpec};
+use crate::ops::{Arg, Contract, Plan};
 use crate::record::{Assertion, BoardInfo, CaseRecord, SCHEMA, Tier};
+use crate::run::answer;
 use crate::suite::Case;
 use crate::tensor::{DType, codec};
 use std::collections::BTreeMap;
@@ -55,13 +56,14 @@ pub fn explain_case(
     let Some(got) = device.get(arg.name).filter(|bytes| bytes.len() == arg.view.len() * arg.view.dtype.size()) else {
         return doc;
     };
-    let inputs = Inputs::new(plan.args.iter().map(|a| input(a, case)).collect());
-    let reference = op.reference(&case.params, &plan, &inputs);
-    let path = op.paths(&case.params).first().copied().unwrap_or("declared");
-    let oracle = op.oracle(&case.params, &plan, &inputs, path);
-    let (Some(want), Some(oracle)) = (reference.get(at), oracle.get(at)) else { return doc };
+    let inputs = answer::inputs(&plan, case);
+    let answer = answer::answer(op, case, &plan, &inputs);
+    let declared = answer.oracles.first().map(|(_, columns)| columns);
+    let (Some(want), Some(oracle)) = (answer.reference.get(at), declared.and_then(|c| c.get(at))) else { return doc };
     let got = &without_skipped(got, want, spec, arg.view.dtype.size());
-    let side = Side { dtype: arg.view.dtype, got, want, oracle, row_len: spec.row_len.max(1) };
+    let input = answer::twin(&plan, &inputs, arg);
+    let side =
+        Side { dtype: arg.view.dtype, class: spec.class, got, want, oracle, input, row_len: spec.row_len.max(1) };
     // Only bars over elements give an element's index; byte bars give a byte offset.
     let by_element = |index: u64| usize::try_from(index).ok().filter(|i| *i < arg.view.len());
     let worst = blamed.and_then(|(_, w)| by_element(w.index)).or_else(|| side.furthest());
@@ -73,13 +75,6 @@ pub fn explain_case(
         doc.lane = lane(&plan, board, arg, spec, index);
     }
     doc
-}
-
-fn input(arg: &Arg, case: &Case) -> Vec<u8> {
-    match &arg.fill {
-        Some(fill) => generate(fill, arg.view.dtype, &arg.view.shape, Key::new(case.seed, &case.id, arg.name)),
-        None => Vec::new(),
-    }
 }
 
 /// The board's bytes with the reference's in rows that the op must not write: they hold background, which is no difference.
@@ -97,9 +92,11 @@ fn without_skipped(got: &[u8], want: &[u8], spec: &OutputSpec, size: usize) -> V
 /// One output from three sides.
 struct Side<'a> {
     dtype: DType,
+    class: Class,
     got: &'a [u8],
     want: &'a [u8],
     oracle: &'a Oracle,
+    input: Option<&'a [u8]>,
     row_len: usize,
 }
 
@@ -143,8 +140,19 @@ impl Side<'_> {
     }
 
     fn hints(&self) -> Vec<Hint> {
-        let sample = Sample { dtype: self.dtype, got: self.got, want: self.want, row_len: self.row_len };
-        resemble(&sample).into_iter().map(|l| Hint { fault: l.fault, share: l.share }).collect()
+        let right = Right {
+            dtype: self.dtype,
+            class: self.class,
+            bytes: self.want,
+            row_len: self.row_len,
+            skipped: &[],
+            oracle: &self.oracle.value,
+            input: self.input,
+        };
+        resemble(&Sample { got: self.got, right })
+            .into_iter()
+            .map(|l| Hint { fault: l.fault, share: l.share })
+            .collect()
     }
 }
 

@@ -42,9 +42,7 @@ pub fn fold(journal: &Journal) -> Result<Report, FoldError> {
         canaries.refused += c.refused;
         canaries.accepted += c.accepted;
         canaries.not_applicable += c.not_applicable;
-        for (kind, n) in &c.kinds {
-            *canaries.kinds.entry(kind.clone()).or_default() += n;
-        }
+        canaries.kinds.extend(&c.kinds);
     }
     let mut report = Report {
         schema: SCHEMA.to_string(),
@@ -92,9 +90,7 @@ pub fn merge(journals: &[Journal]) -> Result<Report, FoldError> {
         report.canaries.refused += more.canaries.refused;
         report.canaries.accepted += more.canaries.accepted;
         report.canaries.not_applicable += more.canaries.not_applicable;
-        for (kind, n) in more.canaries.kinds {
-            *report.canaries.kinds.entry(kind).or_default() += n;
-        }
+        report.canaries.kinds.extend(&more.canaries.kinds);
     }
     let facts = RunFacts {
         board_failed: journals.iter().any(|j| j.end == Some(true)),

@@ -8,6 +8,8 @@ mod explain;
 mod fold;
 mod junit;
 mod markdown;
+mod power;
+mod power_docs;
 mod resemble;
 mod text;
 
@@ -19,6 +21,10 @@ pub use explain::{explain_case, explain_record, explain_text};
 pub use fold::{FoldError, fold, merge};
 pub use junit::junit;
 pub use markdown::markdown;
+pub use power::power_text;
+pub use power_docs::{
+    BlindSpotDoc, CellDoc, FloorDoc, NullDoc, OpPowerDoc, OutputPowerDoc, PowerDoc, RateDoc, UnmeasuredDoc,
+};
 pub use resemble::{Likeness, Sample, resemble};
 pub use text::{dearest, failure, op_rows, summary, verdict_line, verdict_word};
 

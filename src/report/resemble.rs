@@ -1,18 +1,15 @@
 //! Which known fault does a wrong output resemble? Refuses to decide anything: hints only.
 
+use crate::judge::nulls::{Null, Right};
 use crate::tensor::{DType, codec};
 
-/// A wrong output beside the right one: packed bytes of the same dtype.
+/// A wrong output beside the right one.
 #[derive(Clone, Copy)]
 pub struct Sample<'a> {
-    /// Element type of both.
-    pub dtype: DType,
-    /// The board's bytes.
+    /// The board's packed bytes, as many as the right ones.
     pub got: &'a [u8],
-    /// The reference tier's bytes.
-    pub want: &'a [u8],
-    /// Elements of a unit row.
-    pub row_len: usize,
+    /// The reference tier's output.
+    pub right: Right<'a>,
 }
 
 /// A fault with the share of the differing elements that it explains.
@@ -42,7 +39,8 @@ pub fn resemble(sample: &Sample) -> Vec<Likeness> {
     all
 }
 
-struct View {
+struct View<'a> {
+    right: Right<'a>,
     got: Vec<u64>,
     want: Vec<u64>,
     got_value: Vec<f64>,
@@ -51,21 +49,27 @@ struct View {
     row_len: usize,
 }
 
-impl View {
-    fn new(s: &Sample) -> Self {
-        let bits = |bytes: &[u8]| -> Vec<u64> { bytes.chunks_exact(s.dtype.size()).map(le).collect() };
-        let value = |bytes: &[u8]| -> Vec<f64> {
-            match s.dtype.float() {
-                Some(_) => codec::decode_f32(s.dtype, bytes).into_iter().map(f64::from).collect(),
-                None => codec::decode_i64(s.dtype, bytes).into_iter().map(|i| i as f64).collect(),
-            }
-        };
-        let (got, want) = (bits(s.got), bits(s.want));
-        let (got_value, want_value) = (value(s.got), value(s.want));
+impl<'a> View<'a> {
+    fn new(s: &Sample<'a>) -> Self {
+        let dtype = s.right.dtype;
+        let bits = |bytes: &[u8]| -> Vec<u64> { bytes.chunks_exact(dtype.size()).map(le).collect() };
+        let (got, want) = (bits(s.got), bits(s.right.bytes));
+        let (got_value, want_value) = (values(dtype, s.got), values(dtype, s.right.bytes));
         let wrong = (0..got.len().min(want.len()))
             .filter(|&i| got[i] != want[i] && !(got_value[i].is_nan() && want_value[i].is_nan()));
         let wrong = wrong.collect();
-        Self { got, want, got_value, want_value, wrong, row_len: s.row_len.max(1) }
+        Self { right: s.right, got, want, got_value, want_value, wrong, row_len: s.right.row_len.max(1) }
+    }
+
+    /// Share of the differing elements that are what the fault makes of them, whatever NaN or zero it is.
+    fn null(&self, null: Null) -> Likeness {
+        let is = |i: usize| {
+            null.element(&self.right, i).is_some_and(|bits| {
+                let made = values(self.right.dtype, &bits.to_le_bytes()[..self.right.dtype.size()])[0];
+                bits == self.got[i] || made == self.got_value[i] || (made.is_nan() && self.got_value[i].is_nan())
+            })
+        };
+        likeness(null.words(), self.share(is))
     }
 
     /// Share of the differing elements for which `explains` holds.
@@ -76,6 +80,13 @@ impl View {
     /// Share of the differing elements that hold the right value of another place.
     fn moved(&self, from: impl Fn(usize) -> Option<usize>) -> f64 {
         self.share(|i| from(i).and_then(|j| self.want.get(j)).is_some_and(|w| *w == self.got[i]))
+    }
+}
+
+fn values(dtype: DType, bytes: &[u8]) -> Vec<f64> {
+    match dtype.float() {
+        Some(_) => codec::decode_f32(dtype, bytes).into_iter().map(f64::from).collect(),
+        None => codec::decode_i64(dtype, bytes).into_iter().map(|i| i as f64).collect(),
     }
 }
 
@@ -94,13 +105,9 @@ fn by_element(v: &View) -> Vec<Likeness> {
     let step = |i: usize| v.got[i].abs_diff(v.want[i]) == 1;
     let ratio = g[v.wrong[0]] / w[v.wrong[0]];
     let scaled = |i: usize| ratio.is_finite() && ratio != 0.0 && ((g[i] / w[i]) / ratio - 1.0).abs() <= 1e-2;
-    let mut all = vec![
-        likeness("zeroed: the element is 0", v.share(|i| g[i] == 0.0 && w[i] != 0.0)),
-        likeness("NaN where a number belongs", v.share(|i| g[i].is_nan())),
-        likeness("infinity where a number belongs", v.share(|i| g[i].is_infinite() && w[i].is_finite())),
-        likeness("sign flipped", v.share(|i| g[i] == -w[i] && g[i] != 0.0)),
-        likeness("truncated instead of rounded: one step toward zero", v.share(|i| step(i) && g[i].abs() < w[i].abs())),
-    ];
+    let mut all: Vec<Likeness> =
+        [Null::Zeros, Null::Nan, Null::SignFlipped, Null::Truncated, Null::Copied].map(|null| v.null(null)).into();
+    all.push(likeness("infinity where a number belongs", v.share(|i| g[i].is_infinite() && w[i].is_finite())));
     let both = v.share(step);
     let up = v.share(|i| step(i) && g[i].abs() > w[i].abs());
     if up > 0.0 {
@@ -109,7 +116,7 @@ fn by_element(v: &View) -> Vec<Likeness> {
     if v.wrong.len() > 1 {
         all.push(likeness("one bit pattern everywhere: unwritten, or a constant", v.share(|i| v.got[i] == first)));
         if (ratio - 1.0).abs() > 1e-2 {
-            all.push(likeness(format!("scaled by {ratio:.4}"), v.share(scaled)));
+            all.push(likeness(Null::Scaled(ratio).words(), v.share(scaled)));
         }
     }
     all
@@ -119,7 +126,7 @@ fn by_element(v: &View) -> Vec<Likeness> {
 fn by_move(v: &View) -> Vec<Likeness> {
     let n = v.row_len;
     let mut all = vec![
-        likeness("row shift: holds the row before", v.moved(|i| i.checked_sub(n))),
+        v.null(Null::RowsShifted),
         likeness("row shift: holds the row after", v.moved(|i| Some(i + n))),
         likeness("column shift: holds the element before", v.moved(|i| i.checked_sub(1))),
         likeness("column shift: holds the element after", v.moved(|i| Some(i + 1))),
@@ -150,7 +157,10 @@ fn by_place(v: &View) -> Vec<Likeness> {
     let full = touched * (n - first);
     if first > 0 && full > 0 {
         let share = v.wrong.len() as f64 / full as f64;
-        all.push(likeness(format!("tail lost: columns from {first} on, in {touched} of {rows} rows"), share * PLACE));
+        all.push(likeness(
+            format!("{}: columns from {first} on, in {touched} of {rows} rows", Null::TailLost.words()),
+            share * PLACE,
+        ));
     }
     let row = v.wrong[0] / n;
     if rows > 1 && v.wrong.iter().all(|i| i / n == row) {
@@ -173,8 +183,9 @@ mod tests {
 
     fn best(got: &[f32], want: &[f32], row_len: usize) -> String {
         let (got, want) = (bytes(got), bytes(want));
-        let sample = Sample { dtype: DType::F32, got: &got, want: &want, row_len };
-        resemble(&sample).first().map_or(String::new(), |l| l.fault.clone())
+        let (dtype, class) = (DType::F32, crate::judge::spec::Class::Rounded);
+        let right = Right { dtype, class, bytes: &want, row_len, skipped: &[], oracle: &[], input: None };
+        resemble(&Sample { got: &got, right }).first().map_or(String::new(), |l| l.fault.clone())
     }
 
     fn want() -> Vec<f32> {

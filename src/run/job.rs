@@ -1,10 +1,9 @@
 //! One case, prepared: plan, inputs, reference, oracle, region, images. Refuses to touch a board and to decide.
 
 use super::protocol::Built;
-use super::{Options, bytemap, mock};
+use super::{Options, answer, bytemap, mock};
 use crate::board::{Facts, Finding, ThreadOrder};
 use crate::fixture::place::{self, Content, Poison, Region, Space};
-use crate::fixture::{Key, generate};
 use crate::judge::runtime::{ByteMap, Run};
 use crate::judge::spec::Oracle;
 use crate::ops::{self, Inputs, Plan};
@@ -140,15 +139,13 @@ pub fn prepare(case: &Case, bench: &Bench, spare: &mut Vec<Vec<u8>>) -> Result<B
     let region = lay_out(&plan, case.place, &bench.facts)
         .filter(|r| r.bytes as u64 <= bench.facts.memory)
         .ok_or_else(|| too_large(&plan, bench))?;
-    let inputs = fill(&plan, case);
+    let inputs = answer::inputs(&plan, case);
     let written: Vec<_> = plan.args.iter().map(bytemap::written).collect();
     let maps = bytemap::maps(&plan, &region, &written);
     let images = paint(&plan, &region, &inputs, &written, spare);
     let prepare_ms = ms(begun);
     let begun = Instant::now();
-    let reference = op.reference(&case.params, &plan, &inputs);
-    let paths = op.paths(&case.params);
-    let oracles = paths.iter().map(|p| (*p, op.oracle(&case.params, &plan, &inputs, p))).collect();
+    let answer::Answer { reference, oracles } = answer::answer(op, case, &plan, &inputs);
     let timings = Timings { prepare_ms, reference_ms: ms(begun), ..Timings::default() };
     let passes = passes(&plan, bench);
     Ok(Box::new(Job {
@@ -216,14 +213,6 @@ fn lay_out(plan: &Plan, how: Placement, facts: &Facts) -> Option<Region> {
         Placement::Guarded => place::guarded(&spaces?),
         Placement::Flush => place::flush(&spaces?, place::PAGE.max(facts.page as usize)),
     }
-}
-
-fn fill(plan: &Plan, case: &Case) -> Inputs {
-    let bytes = plan.args.iter().map(|arg| match &arg.fill {
-        Some(fill) => generate(fill, arg.view.dtype, &arg.view.shape, Key::new(case.seed, &case.id, arg.name)),
-        None => vec![],
-    });
-    Inputs::new(bytes.collect())
 }
 
 fn paint(

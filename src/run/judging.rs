@@ -4,11 +4,11 @@ use super::job::{Bench, Job, Ran, Snapshot, ms};
 use super::plan::unjudged;
 use crate::board::{Finding, FindingKind, ThreadOrder};
 use crate::judge::runtime::{self, Order, Runtime, Service};
-use crate::judge::spec::{BarLimits, Determinism, Flush, Oracle, Output, OutputSpec};
+use crate::judge::spec::{Determinism, Flush, Oracle, Output, OutputSpec};
 use crate::judge::verdict::{self, Served};
 use crate::judge::{self, JudgeError};
 use crate::ops::Arg;
-use crate::record::{Assertion, CaseRecord, Tier, Verdict};
+use crate::record::{Assertion, Canaries, CaseRecord, Tier, Verdict};
 use std::borrow::Cow;
 use std::time::Instant;
 
@@ -95,9 +95,8 @@ impl Sheet {
     }
 
     fn outputs(&mut self, job: &Job, ran: &Ran, bench: &Bench) {
-        let limits = Limits(&job.case.limits);
         for (place, (arg_at, arg, spec)) in job.plan.outputs().enumerate() {
-            let limits = limits.of(arg.name);
+            let limits = job.case.limits_of(arg.name);
             let others: Vec<(&'static str, Oracle)> = match job.oracles.len() {
                 0 | 1 => vec![],
                 _ => job.oracles[1..].iter().filter_map(|(p, c)| Some((*p, c.get(place)?.clone()))).collect(),
@@ -138,7 +137,7 @@ impl Sheet {
             let judged = judge::output(&out, Tier::Device);
             if i == 0 {
                 let flock = judge::canary(&out, &judged);
-                self.canaries(&flock.canaries);
+                self.canaries(flock.canaries);
                 self.errors.extend(flock.errors);
                 self.record.assertions.extend(judged.assertions);
                 self.record.absent.extend(judged.absent);
@@ -160,16 +159,18 @@ impl Sheet {
         }
     }
 
-    fn canaries(&mut self, new: &crate::record::Canaries) {
+    fn canaries(&mut self, new: Canaries) {
         let all = &mut self.record.canaries;
+        if all.run + all.not_applicable == 0 {
+            *all = new;
+            return;
+        }
         all.run += new.run;
         all.refused += new.refused;
         all.accepted += new.accepted;
         all.not_applicable += new.not_applicable;
-        all.notes.extend(new.notes.iter().cloned());
-        for (kind, n) in &new.kinds {
-            *all.kinds.entry(kind.clone()).or_default() += n;
-        }
+        all.notes.extend(new.notes);
+        all.kinds.extend(&new.kinds);
     }
 
     fn close(mut self) -> CaseRecord {
@@ -183,17 +184,6 @@ impl Sheet {
 /// The logical elements of a buffer, packed.
 fn packed<'a>(arg: &Arg, buffer: &'a [u8]) -> Cow<'a, [u8]> {
     if arg.view.is_packed() { Cow::Borrowed(buffer) } else { Cow::Owned(arg.view.gather(buffer)) }
-}
-
-/// Limits per output; `*` holds for all, the output's own go first.
-struct Limits<'a>(&'a std::collections::BTreeMap<String, BarLimits>);
-
-impl Limits<'_> {
-    fn of(&self, output: &str) -> BarLimits {
-        let mut limits = self.0.get("*").cloned().unwrap_or_default();
-        limits.extend(self.0.get(output).into_iter().flatten().map(|(bar, limit)| (bar.clone(), *limit)));
-        limits
-    }
 }
 
 /// A case of size 0 leaves no error behind on the board: its wait came back without one.

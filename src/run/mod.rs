@@ -9,6 +9,7 @@
 //! The out folder holds `journal.jsonl` (see [`journal`]), a `lock` and what reports add. A new run moves `journal.jsonl`,
 //! `report.json` and `junit.xml` of the run before it into `previous/` and starts afresh; a resume goes on in place.
 
+pub mod answer;
 pub(crate) mod boards;
 mod bytemap;
 mod crew;

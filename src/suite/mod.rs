@@ -49,6 +49,15 @@ pub struct Case {
     pub seed: u64,
 }
 
+impl Case {
+    /// Limits for an output; `*` holds for all, the output's own go first.
+    pub fn limits_of(&self, output: &str) -> BarLimits {
+        let mut limits = self.limits.get("*").cloned().unwrap_or_default();
+        limits.extend(self.limits.get(output).into_iter().flatten().map(|(bar, limit)| (bar.clone(), *limit)));
+        limits
+    }
+}
+
 /// The common key `place`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

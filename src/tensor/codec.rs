@@ -126,6 +126,19 @@ pub fn encode_f64(dtype: DType, values: &[f64]) -> Vec<u8> {
     }
 }
 
+/// Encodes one f64 value into the element `to`, as [`encode_f64`] does.
+///
+/// # Panics
+/// When `dtype` is an integer, or `to` is not as long as an element.
+pub fn put_f64(dtype: DType, x: f64, to: &mut [u8]) {
+    match dtype {
+        DType::F32 => to.copy_from_slice(&f64_to_f32(x).to_le_bytes()),
+        DType::F16 => to.copy_from_slice(&f64_to_f16(x).to_le_bytes()),
+        DType::Bf16 => to.copy_from_slice(&f64_to_bf16(x).to_le_bytes()),
+        _ => panic!("{dtype} is no float"),
+    }
+}
+
 /// Packs the bytes of each element; fixed-size chunks, so that the loop vectorises.
 #[inline(always)]
 fn pack<T: Copy, const N: usize>(values: &[T], bytes: impl Fn(T) -> [u8; N]) -> Vec<u8> {

@@ -145,11 +145,11 @@ impl Driver for Hip {
         let mut bytes = args.bytes.len();
         // HIP_LAUNCH_PARAM_BUFFER_POINTER, the buffer, HIP_LAUNCH_PARAM_BUFFER_SIZE, its size, HIP_LAUNCH_PARAM_END.
         let mut extra: [*mut c_void; 5] = [
-            1 as *mut c_void,
+            std::ptr::without_provenance_mut(1),
             args.bytes.as_mut_ptr().cast(),
-            2 as *mut c_void,
+            std::ptr::without_provenance_mut(2),
             (&raw mut bytes).cast(),
-            3 as *mut c_void,
+            std::ptr::without_provenance_mut(3),
         ];
         let (function, none, extra) = (kernel as sys::hipFunction_t, std::ptr::null_mut(), extra.as_mut_ptr());
         call!(self.api, hipModuleLaunchKernel(function, gx, gy, gz, bx, by, bz, lds, self.stream, none, extra))

@@ -43,7 +43,13 @@ impl<E: Elem, V: Vector> Lanes<E, V> {
         self.v.mul(self.v.max(self.power(x), self.v.splat(E::MIN_NORMAL)), self.v.splat(E::STEP))
     }
 
-    /// Its inverse.
+    /// Half of it, exact.
+    #[inline(always)]
+    pub fn half_ulp(self, x: V::F) -> V::F {
+        self.v.mul(self.v.max(self.power(x), self.v.splat(E::MIN_NORMAL)), self.v.splat(E::STEP * 0.5))
+    }
+
+    /// The step's inverse.
     #[inline(always)]
     pub fn unulp(self, x: V::F) -> V::F {
         let power = self.v.max(self.power(x), self.v.splat(E::MIN_NORMAL));
@@ -131,8 +137,9 @@ impl Elem for F32 {
 
     #[inline(always)]
     fn load(bytes: &[u8], i: usize) -> [f32; LANES] {
-        let from = &bytes[4 * i..4 * i + 4 * LANES];
-        std::array::from_fn(|l| f32::from_le_bytes([from[4 * l], from[4 * l + 1], from[4 * l + 2], from[4 * l + 3]]))
+        let from: &[u8; 4 * LANES] = bytes[4 * i..4 * i + 4 * LANES].try_into().expect("four elements");
+        let word = |l: usize| f32::from_le_bytes([from[4 * l], from[4 * l + 1], from[4 * l + 2], from[4 * l + 3]]);
+        [word(0), word(1), word(2), word(3)]
     }
 
     #[inline(always)]
@@ -164,13 +171,8 @@ impl Elem for F16 {
 
     #[inline(always)]
     fn load(bytes: &[u8], i: usize) -> [f32; LANES] {
-        let from = &bytes[2 * i..2 * i + 2 * LANES];
-        std::array::from_fn(|l| {
-            let h = u16::from_le_bytes([from[2 * l], from[2 * l + 1]]) as u32;
-            // The fields of a finite f16 moved into f32 and rebiased by 2^112: exact, subnormals included.
-            let magnitude = f32::from_bits((h & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
-            f32::from_bits(magnitude.to_bits() | ((h & 0x8000) << 16))
-        })
+        let [a, b, c, d] = four_halves(bytes, i);
+        [finite_f16(a), finite_f16(b), finite_f16(c), finite_f16(d)]
     }
 
     #[inline(always)]
@@ -196,14 +198,29 @@ impl Elem for Bf16 {
 
     #[inline(always)]
     fn load(bytes: &[u8], i: usize) -> [f32; LANES] {
-        let from = &bytes[2 * i..2 * i + 2 * LANES];
-        std::array::from_fn(|l| f32::from_bits((u16::from_le_bytes([from[2 * l], from[2 * l + 1]]) as u32) << 16))
+        let [a, b, c, d] = four_halves(bytes, i);
+        [f32::from_bits(a << 16), f32::from_bits(b << 16), f32::from_bits(c << 16), f32::from_bits(d << 16)]
     }
 
     #[inline(always)]
     fn finite(bytes: &[u8]) -> bool {
         finite_halves(bytes, 0x7f80)
     }
+}
+
+#[inline(always)]
+fn four_halves(bytes: &[u8], i: usize) -> [u32; LANES] {
+    let from: &[u8; 2 * LANES] = bytes[2 * i..2 * i + 2 * LANES].try_into().expect("four elements");
+    let half = |l: usize| u32::from(u16::from_le_bytes([from[2 * l], from[2 * l + 1]]));
+    // Spelled out: `map` and `from_fn` are at times left as calls, one an element.
+    [half(0), half(1), half(2), half(3)]
+}
+
+/// The fields of a finite f16 moved into f32 and rebiased by 2^112: exact, subnormals included.
+#[inline(always)]
+fn finite_f16(h: u32) -> f32 {
+    let magnitude = f32::from_bits((h & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
+    f32::from_bits(magnitude.to_bits() | ((h & 0x8000) << 16))
 }
 
 #[inline(always)]

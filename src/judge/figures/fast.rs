@@ -56,15 +56,22 @@ impl<V: Vector, E: Elem, const G: usize, const OTHER: bool, const ROUND: bool> N
         let len = c.layout.row_len;
         let whole = span.cols.len() == len;
         let row_bias = c.row_bias();
-        let mut acc = Acc::<G>::new();
+        let n = span.cols.len();
+        let step = Step::<V, E, G>::new(v, c, device, first, n);
+        let at = span.elements(len);
+        // Asked of the whole span at once; only what skipped rows hold does not matter.
+        let finite = E::finite(device) && E::finite(&c.reference[at.start * E::SIZE..at.end * E::SIZE]);
+        if !finite && c.skipped.is_empty() {
+            return None;
+        }
+        let mut acc = Acc::<V, G>::new(v);
         let mut p = Partial::default();
         for row in span.rows.clone() {
             if c.skips(row) {
                 continue;
             }
-            let (at, n) = (row * len + span.cols.start, span.cols.len());
-            let bytes = &device[(at - first) * E::SIZE..][..n * E::SIZE];
-            if !row_is_fine::<V, E, G, OTHER, ROUND>(v, c, &mut acc, at, n, bytes) {
+            let at = row * len + span.cols.start;
+            if !(finite || step.finite(at)) || !step.row::<OTHER, ROUND>(&mut acc, at) {
                 return None;
             }
             let energy = acc.end_row(n as u64);
@@ -78,75 +85,152 @@ impl<V: Vector, E: Elem, const G: usize, const OTHER: bool, const ROUND: bool> N
                 }
             }
         }
-        p.seen = p.energy.n;
-        p.exact_seen = if c.consts.exact != 0.0 { p.energy.n } else { 0 };
+        p.counts.seen = p.energy.n;
+        p.counts.exact_seen = if c.consts.exact != 0.0 { p.energy.n } else { 0 };
         finish(&mut p, &mut acc, c.round);
         Some(p)
     }
 }
 
 /// Moves what the accumulators hold into the partial.
-pub fn finish<const G: usize>(p: &mut Partial, acc: &mut Acc<G>, round: bool) {
+#[inline(always)]
+pub fn finish<V: Vector, const N: usize>(p: &mut Partial, acc: &mut Acc<V, N>, round: bool) {
     let differing;
     [p.er2, p.r2, p.ulp, p.score, differing] = acc.totals();
     p.differing = if round { differing as u64 } else { 0 };
     p.bias.add(&acc.take_bias());
 }
 
-/// Adds the elements `at..at + n`; false when any of them is not plainly right.
-#[inline(always)]
-fn row_is_fine<V: Vector, E: Elem, const G: usize, const OTHER: bool, const ROUND: bool>(
+/// Adds rows of one length.
+struct Step<'a, 'c, V: Vector, E, const G: usize> {
     v: V,
-    c: &Input,
-    acc: &mut Acc<G>,
-    at: usize,
+    c: &'a Input<'c>,
+    device: &'a [u8],
+    /// Element that `device` begins with.
+    first: usize,
+    /// Elements of a row, and how many of them fill all vectors.
     n: usize,
-    device: &[u8],
-) -> bool {
-    let reference = &c.reference[at * E::SIZE..(at + n) * E::SIZE];
-    if !(E::finite(device) && E::finite(reference)) {
-        return false;
+    full: usize,
+    /// Lanes that the rest of a row fills.
+    rest: [V::F; G],
+    format: PhantomData<E>,
+}
+
+impl<'a, 'c, V: Vector, E: Elem, const G: usize> Step<'a, 'c, V, E, G> {
+    #[inline(always)]
+    fn new(v: V, c: &'a Input<'c>, device: &'a [u8], first: usize, n: usize) -> Self {
+        let full = n / (LANES * G) * (LANES * G);
+        let lane = |at: usize| f64::from_bits(if full + at < n { u64::MAX } else { 0 });
+        let rest = std::array::from_fn(|g| v.load(std::array::from_fn(|l| lane(LANES * g + l))));
+        Self { v, c, device, first, n, full, rest, format: PhantomData }
     }
-    let value = &c.value[at..at + n];
-    let bound = &c.bound[at..at + n];
-    let other = if OTHER { &c.other[at..at + n] } else { value };
-    let magnitude = if c.magnitude.is_empty() { bound } else { &c.magnitude[at..at + n] };
-    // What a declared flush may do to small results is the slow path's to know.
-    if c.flush && value.iter().any(|o| o.abs() < E::MIN_NORMAL && *o != 0.0) {
-        return false;
+
+    fn finite(&self, at: usize) -> bool {
+        let bytes = |from: usize| from * E::SIZE..(from + self.n) * E::SIZE;
+        E::finite(&self.device[bytes(at - self.first)]) && E::finite(&self.c.reference[bytes(at)])
     }
-    let k = c.consts;
-    let full = n / (LANES * G) * (LANES * G);
-    let mut fine = v.bits(u64::MAX);
-    if full > 0 {
-        let mut sums: [_; G] = std::array::from_fn(|g| acc.load(v, g));
+
+    /// Adds the elements from `at` on, all finite; false when any of them is not plainly right.
+    #[inline(always)]
+    fn row<const OTHER: bool, const ROUND: bool>(&self, acc: &mut Acc<V, G>, at: usize) -> bool {
+        let (v, c) = (self.v, self.c);
+        // What a declared flush may do to small results is the slow path's to know.
+        if c.flush && c.value[at..at + self.n].iter().any(|o| o.abs() < E::MIN_NORMAL && *o != 0.0) {
+            return false;
+        }
+        let (mut fine, mut signs) = (v.bits(u64::MAX), v.splat(0.0));
+        let Self { n, full, .. } = *self;
+        let columns = Columns::<E> {
+            device: &self.device[(at - self.first) * E::SIZE..],
+            reference: &c.reference[at * E::SIZE..],
+            value: &c.value[at..],
+            other: if OTHER { &c.other[at..] } else { &[] },
+            bound: &c.bound[at..],
+            magnitude: if c.magnitude.is_empty() { &c.bound[at..] } else { &c.magnitude[at..] },
+            format: PhantomData,
+        };
+        let whole = columns.first(full);
         for i in (0..full).step_by(LANES * G) {
-            for (g, sums) in sums.iter_mut().enumerate() {
-                let j = i + LANES * g;
-                let four = |x: &[f64]| v.load(x[j..j + LANES].try_into().expect("four values"));
-                let o = four(value);
-                let x = Element {
-                    d: v.widen(E::load(device, j)),
-                    r: v.widen(E::load(reference, j)),
-                    o,
-                    other: if OTHER { four(other) } else { o },
-                    b: four(bound),
-                    m: four(magnitude),
-                };
-                let f = sums.add::<E, V, OTHER, ROUND>(v, &k, x);
-                fine = v.and(fine, v.and(v.and(f.bound, f.exact), v.and(f.explained, f.usable)));
+            for (g, sums) in acc.sums.iter_mut().enumerate() {
+                let x = whole.elements::<V, OTHER>(v, i + LANES * g);
+                let flags = sums.add::<E, V, OTHER, ROUND, false>(v, &c.consts, x, fine);
+                (fine, signs) = (v.and(fine, flags.all(v)), v.or(signs, flags.signs));
             }
         }
-        for (g, sums) in sums.iter().enumerate() {
-            acc.store(v, g, sums);
+        for (g, sums) in acc.sums.iter_mut().enumerate() {
+            let j = full + LANES * g;
+            if j < n {
+                let x = columns.padded::<V, OTHER>(v, j);
+                let flags = sums.add::<E, V, OTHER, ROUND, true>(v, &c.consts, x, self.rest[g]);
+                (fine, signs) = (v.and(fine, flags.all(v)), v.or(signs, flags.signs));
+            }
+        }
+        v.all(fine) && v.unsigned(signs)
+    }
+}
+
+/// The columns from one element on.
+#[derive(Clone, Copy)]
+struct Columns<'a, E> {
+    device: &'a [u8],
+    reference: &'a [u8],
+    value: &'a [f64],
+    other: &'a [f64],
+    bound: &'a [f64],
+    magnitude: &'a [f64],
+    format: PhantomData<E>,
+}
+
+impl<E: Elem> Columns<'_, E> {
+    /// The first `n` elements: their length known, no load asks for it again.
+    #[inline(always)]
+    fn first(&self, n: usize) -> Self {
+        Self {
+            device: &self.device[..n * E::SIZE],
+            reference: &self.reference[..n * E::SIZE],
+            value: &self.value[..n],
+            other: &self.other[..n.min(self.other.len())],
+            bound: &self.bound[..n],
+            magnitude: &self.magnitude[..n],
+            format: PhantomData,
         }
     }
-    let mut rest = u64::MAX;
-    for j in full..n {
-        let (d, r) = (E::get(device, j), E::get(reference, j));
-        let x = Element { d, r, o: value[j], other: other[j], b: bound[j], m: magnitude[j] };
-        let f = acc.one::<E, OTHER, ROUND>(&k, j - full, x);
-        rest &= f.bound.to_bits() & f.exact.to_bits() & f.explained.to_bits() & f.usable.to_bits();
+
+    /// A vector of elements from element `j` on.
+    #[inline(always)]
+    fn elements<V: Vector, const OTHER: bool>(&self, v: V, j: usize) -> Element<V::F> {
+        let four = |x: &[f64]| v.load(x[j..j + LANES].try_into().expect("four values"));
+        let o = four(self.value);
+        Element {
+            d: v.widen(E::load(self.device, j)),
+            r: v.widen(E::load(self.reference, j)),
+            o,
+            other: if OTHER { four(self.other) } else { o },
+            b: four(self.bound),
+            m: four(self.magnitude),
+        }
     }
-    v.all(fine) && rest == u64::MAX
+
+    /// The same, zeros past the end.
+    #[inline(always)]
+    fn padded<V: Vector, const OTHER: bool>(&self, v: V, j: usize) -> Element<V::F> {
+        if self.device.len() >= (j + LANES) * E::SIZE {
+            return self.elements::<V, OTHER>(v, j);
+        }
+        let four = |x: &[f64]| v.load(std::array::from_fn(|l| x.get(j + l).copied().unwrap_or(0.0)));
+        let values = |x: &[u8]| {
+            let mut bytes = [0; LANES * size_of::<f32>()];
+            bytes.iter_mut().zip(&x[j * E::SIZE..]).for_each(|(to, from)| *to = *from);
+            v.widen(E::load(&bytes, 0))
+        };
+        let o = four(self.value);
+        Element {
+            d: values(self.device),
+            r: values(self.reference),
+            o,
+            other: if OTHER { four(self.other) } else { o },
+            b: four(self.bound),
+            m: four(self.magnitude),
+        }
+    }
 }

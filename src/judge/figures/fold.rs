@@ -41,7 +41,7 @@ pub fn bars(
     let n = total.energy.n;
     let mut out = Vec::with_capacity(9);
     let mut absent = Vec::new();
-    out.push(count("class", total.class.count, total.seen));
+    out.push(count("class", total.counts.class.count, total.counts.seen));
     if with_reference {
         let against_r = Energy { n, e2: total.er2, o2: total.r2, t2: total.energy.t2 };
         out.push(energy("nmse", &against_r, limits.nmse));
@@ -55,15 +55,15 @@ pub fn bars(
             format!("reported only ({:.3e}): the op declares no depth of its reduction tree", total.ulp),
         )),
     }
-    out.push(count("bound", total.bound.count, n));
+    out.push(count("bound", total.counts.bound.count, n));
     bias(total, limits.bias, dtype, &mut out, &mut absent);
     if spec.path {
-        out.push(count("path", total.unexplained.count, n));
+        out.push(count("path", total.counts.unexplained.count, n));
     } else {
         absent.push(("path", "no inner rounding point is declared".into()));
     }
     if spec.exact != Exact::No {
-        out.push(count("exact", total.exact.count, total.exact_seen));
+        out.push(count("exact", total.counts.exact.count, total.counts.exact_seen));
     }
     (out, absent)
 }

@@ -1,8 +1,8 @@
 //! The per-element arithmetic of the float bars, for any number of lanes. No branch depends on data.
 
 use super::elem::{Elem, Lanes};
-use super::partial::{Bias, Energy, RESIDUES};
-use super::vector::{LANES, Scalar, Vector};
+use super::partial::{Bias, Energy};
+use super::vector::Vector;
 
 /// Constants of an output's bars.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,8 +45,18 @@ pub struct Flags<F> {
     pub exact: F,
     /// The value is what rounding something within the declared error gives.
     pub explained: F,
-    /// The oracle is safely below overflow, and its bounds are usable.
+    /// The oracle is safely below overflow, and its bounds are finite.
     pub usable: F,
+    /// Bounds, for their signs alone: one that is negative is not usable.
+    pub signs: F,
+}
+
+impl<F: Copy> Flags<F> {
+    /// All masks together.
+    #[inline(always)]
+    pub fn all<V: Vector<F = F>>(&self, v: V) -> F {
+        v.and(v.and(self.bound, self.exact), v.and(self.explained, self.usable))
+    }
 }
 
 /// Sums of one lane, or of one vector of lanes.
@@ -57,7 +67,8 @@ pub struct Sums<F> {
     eo2: F,
     o2: F,
     t2: F,
-    ulp: F,
+    /// Largest error in steps.
+    pub ulp: F,
     score: F,
     bn: F,
     be: F,
@@ -66,15 +77,18 @@ pub struct Sums<F> {
 }
 
 impl<F: Copy> Sums<F> {
-    /// Adds elements to their lanes.
+    /// Adds elements to their lanes; with `PART` to those in `mask` alone, the others' flags then read as set.
     #[inline(always)]
-    pub fn add<E: Elem, V: Vector<F = F>, const OTHER: bool, const ROUND: bool>(
+    pub fn add<E: Elem, V: Vector<F = F>, const OTHER: bool, const ROUND: bool, const PART: bool>(
         &mut self,
         v: V,
         k: &Consts,
         x: Element<F>,
+        mask: F,
     ) -> Flags<F> {
         let f = Lanes::<E, V>::new(v);
+        // No sum is ever -0 and no maximum below 0, so that a zero changes neither.
+        let keep = |term: F| if PART { v.and(mask, term) } else { term };
         let (mut o, mut e) = (x.o, v.sub(x.d, x.o));
         if OTHER {
             let second = v.sub(x.d, x.other);
@@ -83,27 +97,27 @@ impl<F: Copy> Sums<F> {
             e = v.select(nearer, second, e);
         }
         let (er, size, hi) = (v.sub(x.d, x.r), v.abs(e), v.add(v.abs(o), x.b));
-        let t = v.add(x.b, v.mul(f.ulp(hi), v.splat(0.5)));
+        let t = v.add(x.b, f.half_ulp(hi));
         let unulp = f.unulp(o);
-        self.er2 = v.add(self.er2, v.mul(er, er));
-        self.r2 = v.add(self.r2, v.mul(x.r, x.r));
-        self.eo2 = v.add(self.eo2, v.mul(e, e));
-        self.o2 = v.add(self.o2, v.mul(o, o));
-        self.t2 = v.add(self.t2, v.mul(t, t));
+        self.er2 = v.add(self.er2, keep(v.mul(er, er)));
+        self.r2 = v.add(self.r2, keep(v.mul(x.r, x.r)));
+        self.eo2 = v.add(self.eo2, keep(v.mul(e, e)));
+        self.o2 = v.add(self.o2, keep(v.mul(o, o)));
+        self.t2 = v.add(self.t2, keep(v.mul(t, t)));
         let mut slack = v.mul(v.splat(k.slack_m), x.m);
         if E::NARROW {
             slack = v.add(slack, v.mul(v.splat(k.slack_b), x.b));
         }
-        self.ulp = v.max(v.mul(v.sub(size, slack), unulp), self.ulp);
-        self.score = v.max(v.mul(v.abs(x.d), f.inverse(f.power(t))), self.score);
+        self.ulp = v.max(keep(v.mul(v.sub(size, slack), unulp)), self.ulp);
+        self.score = v.max(keep(v.mul(v.abs(x.d), f.inverse(f.power(t)))), self.score);
         let all = v.bits(u64::MAX);
-        let zero = v.splat(0.0);
         let (top, top_slack) = (v.lt(hi, v.splat(E::THRESHOLD)), v.lt(slack, v.splat(f64::INFINITY)));
         let mut flags = Flags {
             bound: v.le(size, v.mul(v.splat(k.bound), t)),
             exact: all,
             explained: all,
-            usable: v.and(v.and(top, v.le(zero, x.b)), v.and(v.le(zero, slack), top_slack)),
+            usable: v.and(top, top_slack),
+            signs: keep(v.or(x.b, slack)),
         };
         if OTHER {
             for p in [x.o, x.other] {
@@ -111,16 +125,27 @@ impl<F: Copy> Sums<F> {
             }
         }
         if ROUND {
-            self.rounded::<E, V, OTHER>(v, k, &x, o, unulp, &mut flags);
+            self.rounded::<E, V, OTHER>(v, k, &x, o, unulp, &mut flags, keep);
         }
         if !E::NARROW {
-            self.be = v.add(self.be, v.mul(e, unulp));
+            self.be = v.add(self.be, keep(v.mul(e, unulp)));
+        }
+        if PART {
+            let or = |flag| v.or(flag, v.andnot(mask, all));
+            flags = Flags {
+                bound: or(flags.bound),
+                exact: or(flags.exact),
+                explained: or(flags.explained),
+                usable: or(flags.usable),
+                signs: flags.signs,
+            };
         }
         flags
     }
 
     /// What depends on R: `path`, `exact` and, for narrow formats, `bias`.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
     fn rounded<E: Elem, V: Vector<F = F>, const OTHER: bool>(
         &mut self,
         v: V,
@@ -129,6 +154,7 @@ impl<F: Copy> Sums<F> {
         o: F,
         unulp: F,
         flags: &mut Flags<F>,
+        keep: impl Fn(F) -> F,
     ) {
         let f = Lanes::<E, V>::new(v);
         let within = |p: F| v.and(v.le(f.round(v.sub(p, x.b)), x.d), v.le(x.d, f.round(v.add(p, x.b))));
@@ -147,10 +173,10 @@ impl<F: Copy> Sums<F> {
         let (one, zero) = (v.splat(1.0), v.splat(0.0));
         let sign = |p: F| v.mul(v.with_sign(one, p), v.splat(k.zero_sign));
         flags.exact = v.and(v.eq(v.mul(off, v.splat(k.exact)), zero), v.eq(sign(x.d), sign(r)));
-        self.differ = v.add(self.differ, v.andnot(v.eq(off, zero), one));
+        self.differ = v.add(self.differ, keep(v.andnot(v.eq(off, zero), one)));
         if E::NARROW {
             let normal = v.le(v.splat(E::MIN_NORMAL), v.abs(o));
-            let counts = v.and(v.andnot(v.eq(r, o), normal), v.lt(v.abs(r), v.splat(E::MAX)));
+            let counts = keep(v.and(v.andnot(v.eq(r, o), normal), v.lt(v.abs(r), v.splat(E::MAX))));
             let steps = v.and(counts, v.mul(off, unulp));
             self.bn = v.add(self.bn, v.and(counts, one));
             self.be = v.add(self.be, steps);
@@ -169,91 +195,30 @@ impl Sums<f64> {
     }
 }
 
-const ZERO: Sums<f64> = Sums {
-    er2: 0.0,
-    r2: 0.0,
-    eo2: 0.0,
-    o2: 0.0,
-    t2: 0.0,
-    ulp: 0.0,
-    score: 0.0,
-    bn: 0.0,
-    be: 0.0,
-    bs: 0.0,
-    differ: 0.0,
-};
-
-/// Accumulators: `G` vectors of lanes, element `i` of a row in lane `i` modulo `4 G`. The order of every sum follows from `G`
-/// alone, never from the machine.
-#[derive(Clone, Copy)]
-pub struct Acc<const G: usize> {
-    /// Lanes of each vector.
-    pub lanes: [[Sums<f64>; LANES]; G],
+/// Accumulators: `N` vectors of lanes, element `i` of a row in lane `i` modulo their number. The order of every sum follows from
+/// that number alone, never from the machine.
+pub struct Acc<V: Vector, const N: usize> {
+    v: V,
+    /// The vectors.
+    pub sums: [Sums<V::F>; N],
 }
 
-impl<const G: usize> Acc<G> {
+impl<V: Vector, const N: usize> Acc<V, N> {
     /// All zero.
     #[inline(always)]
-    pub fn new() -> Self {
-        Self { lanes: [[ZERO; LANES]; G] }
-    }
-
-    /// Adds one element in lane `l`.
-    #[inline(always)]
-    pub fn one<E: Elem, const OTHER: bool, const ROUND: bool>(
-        &mut self,
-        k: &Consts,
-        l: usize,
-        x: Element<f64>,
-    ) -> Flags<f64> {
-        self.lanes[l / LANES][l % LANES].add::<E, Scalar, OTHER, ROUND>(Scalar, k, x)
-    }
-
-    /// Vector `g` as the machine's lanes.
-    #[inline(always)]
-    pub fn load<V: Vector>(&self, v: V, g: usize) -> Sums<V::F> {
-        let get = |f: fn(&Sums<f64>) -> f64| v.load(std::array::from_fn(|l| f(&self.lanes[g][l])));
-        Sums {
-            er2: get(|s| s.er2),
-            r2: get(|s| s.r2),
-            eo2: get(|s| s.eo2),
-            o2: get(|s| s.o2),
-            t2: get(|s| s.t2),
-            ulp: get(|s| s.ulp),
-            score: get(|s| s.score),
-            bn: get(|s| s.bn),
-            be: get(|s| s.be),
-            bs: get(|s| s.bs),
-            differ: get(|s| s.differ),
-        }
-    }
-
-    /// Puts vector `g` back.
-    #[inline(always)]
-    pub fn store<V: Vector>(&mut self, v: V, g: usize, s: &Sums<V::F>) {
-        let columns = [s.er2, s.r2, s.eo2, s.o2, s.t2, s.ulp, s.score, s.bn, s.be, s.bs, s.differ].map(|c| v.store(c));
-        let [er2, r2, eo2, o2, t2, ulp, score, bn, be, bs, differ] = columns;
-        self.lanes[g] = std::array::from_fn(|l| Sums {
-            er2: er2[l],
-            r2: r2[l],
-            eo2: eo2[l],
-            o2: o2[l],
-            t2: t2[l],
-            ulp: ulp[l],
-            score: score[l],
-            bn: bn[l],
-            be: be[l],
-            bs: bs[l],
-            differ: differ[l],
-        });
+    pub fn new(v: V) -> Self {
+        let z = v.splat(0.0);
+        let zero = Sums { er2: z, r2: z, eo2: z, o2: z, t2: z, ulp: z, score: z, bn: z, be: z, bs: z, differ: z };
+        Self { v, sums: [zero; N] }
     }
 
     /// Ends a row: its sums over `n` elements, and the accumulators ready for the next.
     #[inline(always)]
     pub fn end_row(&mut self, n: u64) -> Energy {
         let energy = Energy { n, e2: self.sum(|s| s.eo2), o2: self.sum(|s| s.o2), t2: self.sum(|s| s.t2) };
-        for s in self.lanes.as_flattened_mut() {
-            (s.eo2, s.o2, s.t2) = (0.0, 0.0, 0.0);
+        let zero = self.v.splat(0.0);
+        for s in &mut self.sums {
+            (s.eo2, s.o2, s.t2) = (zero, zero, zero);
         }
         energy
     }
@@ -262,24 +227,41 @@ impl<const G: usize> Acc<G> {
     #[inline(always)]
     pub fn take_bias(&mut self) -> Bias {
         let mut bias = Bias::default();
-        for (l, s) in self.lanes.as_flattened_mut().iter_mut().take(RESIDUES).enumerate() {
-            (bias.n[l], bias.e[l], bias.s[l]) = (s.bn, s.be, s.bs);
-            (s.bn, s.be, s.bs) = (0.0, 0.0, 0.0);
+        let zero = self.v.splat(0.0);
+        for (i, s) in self.sums.iter_mut().enumerate() {
+            let (n, e, t) = (self.v.store(s.bn), self.v.store(s.be), self.v.store(s.bs));
+            for l in 0..V::WIDTH {
+                let at = i * V::WIDTH + l;
+                (bias.n[at], bias.e[at], bias.s[at]) = (n[l], e[l], t[l]);
+            }
+            (s.bn, s.be, s.bs) = (zero, zero, zero);
         }
         bias
     }
 
     /// Sums against the reference, and largest figures: `(er2, r2, ulp, score, differing)`.
+    #[inline(always)]
     pub fn totals(&self) -> [f64; 5] {
-        let most = |f: fn(&Sums<f64>) -> f64| {
-            self.lanes.as_flattened().iter().fold(0.0, |a, s| super::partial::worse(f(s), a))
-        };
-        [self.sum(|s| s.er2), self.sum(|s| s.r2), most(|s| s.ulp), most(|s| s.score), self.sum(|s| s.differ)]
+        let worse = super::partial::worse;
+        let (ulp, score) = (self.fold(|s| s.ulp, |a, x| worse(x, a)), self.fold(|s| s.score, |a, x| worse(x, a)));
+        [self.sum(|s| s.er2), self.sum(|s| s.r2), ulp, score, self.sum(|s| s.differ)]
     }
 
     /// Sum in lane order.
     #[inline(always)]
-    fn sum(&self, f: fn(&Sums<f64>) -> f64) -> f64 {
-        self.lanes.as_flattened().iter().fold(0.0, |a, s| a + f(s))
+    fn sum(&self, column: impl Fn(&Sums<V::F>) -> V::F) -> f64 {
+        self.fold(column, |a, x| a + x)
+    }
+
+    #[inline(always)]
+    fn fold(&self, column: impl Fn(&Sums<V::F>) -> V::F, f: impl Fn(f64, f64) -> f64) -> f64 {
+        let mut a = 0.0;
+        for s in &self.sums {
+            let lanes = self.v.store(column(s));
+            for &x in &lanes[..V::WIDTH] {
+                a = f(a, x);
+            }
+        }
+        a
     }
 }

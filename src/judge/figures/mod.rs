@@ -13,7 +13,7 @@ mod vector;
 pub use fold::{BarFigure, bars};
 pub use lanes::Consts;
 pub use partial::Partial;
-pub use slow::tolerance;
+pub use slow::{Alone, tolerance};
 
 use super::limits::{BIAS_MIN, Limits};
 use super::spec::{Exact, Output};
@@ -21,8 +21,22 @@ use crate::tensor::DType;
 use elem::{Bf16, Elem, F16, F32};
 use std::ops::Range;
 
+/// Calls a function that is generic over the format of a float dtype.
+macro_rules! by_format {
+    ($dtype:expr, $call:ident::<$E:ident>($($arg:expr),*)) => {
+        match $dtype {
+            DType::F16 => $call::<F16>($($arg),*),
+            DType::Bf16 => $call::<Bf16>($($arg),*),
+            _ => $call::<F32>($($arg),*),
+        }
+    };
+}
+
 /// Elements of a chunk, at most.
 pub const CHUNK: usize = 4096;
+
+/// Bytes of an element, at most.
+pub const MAX_SIZE: usize = 4;
 
 /// How an output divides into chunks: whole short rows share one, a long row has several of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,17 +180,20 @@ impl<'a> Input<'a> {
         let at = span.elements(self.layout.row_len);
         debug_assert_eq!(device.len(), at.len() * self.dtype.size());
         match self.dtype {
-            DType::F16 => self.span_of::<F16, 2>(span, device, at.start),
-            DType::Bf16 => self.span_of::<Bf16, 2>(span, device, at.start),
-            _ => self.span_of::<F32, 1>(span, device, at.start),
+            DType::F16 => self.span_of::<F16, 2, 8>(span, device, at.start),
+            DType::Bf16 => self.span_of::<Bf16, 2, 8>(span, device, at.start),
+            _ => self.span_of::<F32, 1, 4>(span, device, at.start),
         }
     }
 
-    fn span_of<E: Elem, const G: usize>(&self, span: &Span, device: &[u8], first: usize) -> Partial {
-        // A canary's probe: no vector to fill.
-        let tiny = device.len() < vector::LANES * E::SIZE;
-        let fast = if tiny { None } else { fast::span::<E, G>(self, span, device, first) };
-        fast.unwrap_or_else(|| slow::span::<E, G>(self, span, device, first))
+    /// `G` vectors, which have `N` lanes.
+    fn span_of<E: Elem, const G: usize, const N: usize>(&self, span: &Span, device: &[u8], first: usize) -> Partial {
+        fast::span::<E, G>(self, span, device, first).unwrap_or_else(|| slow::span::<E, N>(self, span, device, first))
+    }
+
+    /// Judges element `i` as if the device had `d` there, without the sums.
+    pub fn alone(&self, i: usize, d: f64) -> Alone {
+        by_format!(self.dtype, alone_of::<E>(self, i, d))
     }
 
     /// Judges chunk `i` of the device's own bytes.
@@ -220,17 +237,6 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Calls a function that is generic over the format of a float dtype.
-macro_rules! by_format {
-    ($dtype:expr, $call:ident::<$E:ident>($($arg:expr),*)) => {
-        match $dtype {
-            DType::F16 => $call::<F16>($($arg),*),
-            DType::Bf16 => $call::<Bf16>($($arg),*),
-            _ => $call::<F32>($($arg),*),
-        }
-    };
-}
-
 /// Element `i` of packed bytes of a float dtype.
 pub fn get(dtype: DType, bytes: &[u8], i: usize) -> f64 {
     fn of<E: Elem>(bytes: &[u8], i: usize) -> f64 {
@@ -244,6 +250,10 @@ pub fn round(dtype: DType, x: f64) -> f64 {
     by_format!(dtype, round_of::<E>(x))
 }
 
+fn alone_of<E: Elem>(c: &Input, i: usize, d: f64) -> Alone {
+    slow::alone::<E>(c, i, d)
+}
+
 fn round_of<E: Elem>(x: f64) -> f64 {
     elem::round_any::<E>(x)
 }
@@ -255,3 +265,6 @@ pub fn ulp(dtype: DType, x: f64) -> f64 {
     }
     by_format!(dtype, of::<E>(x))
 }
+
+#[cfg(test)]
+mod tests;

@@ -165,25 +165,11 @@ impl Count {
     }
 }
 
-/// Everything the float bars need to know of one chunk.
+/// What is counted element by element.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Partial {
+pub struct Counts {
     /// Elements outside skipped rows.
     pub seen: u64,
-    /// Sum of `(d-r)^2`.
-    pub er2: f64,
-    /// Sum of `r^2`.
-    pub r2: f64,
-    /// Sums against the oracle; `energy.n` counts the elements of the difference bars.
-    pub energy: Energy,
-    /// Largest error in steps after the declared error is taken off.
-    pub ulp: f64,
-    /// Largest `abs(d)` over the power of two in T: the hint for canaries.
-    pub score: f64,
-    /// Sums of `bias`.
-    pub bias: Bias,
-    /// Whole rows of the chunk.
-    pub rows: Rows,
     /// Elements whose class is not the oracle's.
     pub class: Count,
     /// Elements where the reference's class is not the oracle's.
@@ -198,23 +184,14 @@ pub struct Partial {
     pub exact_seen: u64,
     /// Elements whose bits are not R's.
     pub exact: Count,
-    /// Elements whose value is not R's.
-    pub differing: u64,
-    /// Of those, the ones no value within the declared error rounds to.
+    /// Elements whose value no value within the declared error rounds to.
     pub unexplained: Count,
 }
 
-impl Partial {
-    /// Folds a later chunk; its whole rows too.
-    pub fn add(&mut self, later: &Partial) {
+impl Counts {
+    /// Folds later counts.
+    pub fn add(&mut self, later: &Counts) {
         self.seen += later.seen;
-        self.er2 += later.er2;
-        self.r2 += later.r2;
-        self.energy.add(&later.energy);
-        self.ulp = worse(later.ulp, self.ulp);
-        self.score = worse(later.score, self.score);
-        self.bias.add(&later.bias);
-        self.rows.add(&later.rows);
         self.class.add(later.class);
         self.reference.add(later.reference);
         self.undeclared.add(later.undeclared);
@@ -222,7 +199,44 @@ impl Partial {
         self.bound.add(later.bound);
         self.exact_seen += later.exact_seen;
         self.exact.add(later.exact);
-        self.differing += later.differing;
         self.unexplained.add(later.unexplained);
+    }
+}
+
+/// Everything the float bars need to know of one chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Partial {
+    /// Sum of `(d-r)^2`.
+    pub er2: f64,
+    /// Sum of `r^2`.
+    pub r2: f64,
+    /// Sums against the oracle; `energy.n` counts the elements of the difference bars.
+    pub energy: Energy,
+    /// Largest error in steps after the declared error is taken off.
+    pub ulp: f64,
+    /// Largest `abs(d)` over the power of two in T: the hint for canaries.
+    pub score: f64,
+    /// Sums of `bias`.
+    pub bias: Bias,
+    /// Whole rows of the chunk.
+    pub rows: Rows,
+    /// Elements whose value is not R's.
+    pub differing: u64,
+    /// What elements say by themselves.
+    pub counts: Counts,
+}
+
+impl Partial {
+    /// Folds a later chunk; its whole rows too.
+    pub fn add(&mut self, later: &Partial) {
+        self.er2 += later.er2;
+        self.r2 += later.r2;
+        self.energy.add(&later.energy);
+        self.ulp = worse(later.ulp, self.ulp);
+        self.score = worse(later.score, self.score);
+        self.bias.add(&later.bias);
+        self.rows.add(&later.rows);
+        self.differing += later.differing;
+        self.counts.add(&later.counts);
     }
 }

@@ -2,9 +2,9 @@
 
 use super::elem::{Elem, round_any};
 use super::fast::finish;
-use super::lanes::{Acc, Element};
-use super::partial::Partial;
-use super::vector::LANES;
+use super::lanes::{Acc, Element, Sums};
+use super::partial::{Counts, Partial};
+use super::vector::Scalar;
 use super::{Input, Span};
 
 /// What the class bar says of one element.
@@ -20,17 +20,20 @@ enum Seen {
 }
 
 /// Judges a span.
-pub fn span<E: Elem, const G: usize>(c: &Input, span: &Span, device: &[u8], first: usize) -> Partial {
+///
+/// `N` lanes, as many as the fast path's vectors have together.
+pub fn span<E: Elem, const N: usize>(c: &Input, span: &Span, device: &[u8], first: usize) -> Partial {
     let len = c.layout.row_len;
     let whole = span.cols.len() == len;
-    let mut acc = Acc::<G>::new();
+    let mut acc = Acc::<Scalar, N>::new(Scalar);
     let mut p = Partial::default();
     for row in span.rows.clone().filter(|&row| !c.skips(row)) {
         let at = row * len + span.cols.start;
         let mut compared = 0;
         for j in 0..span.cols.len() {
             let i = at + j;
-            compared += u64::from(element::<E, G>(c, &mut p, &mut acc, j % (LANES * G), i, E::get(device, i - first)));
+            let lane = &mut acc.sums[j % N];
+            compared += u64::from(element::<E>(c, &mut p.counts, lane, i, E::get(device, i - first)));
         }
         let energy = acc.end_row(compared);
         p.energy.add(&energy);
@@ -47,15 +50,31 @@ pub fn span<E: Elem, const G: usize>(c: &Input, span: &Span, device: &[u8], firs
     p
 }
 
+/// What one element says by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Alone {
+    /// Its class, its distance to the oracle, or bits that must be R's are wrong.
+    pub wrong: bool,
+    /// No value within the declared error rounds to it.
+    pub unexplained: bool,
+    /// Error in steps after the declared error is taken off.
+    pub ulp: f64,
+}
+
+/// Judges element `i` as if the device had `d` there, without the sums.
+pub fn alone<E: Elem>(c: &Input, i: usize, d: f64) -> Alone {
+    let mut p = Counts::default();
+    let mut acc = Acc::<Scalar, 1>::new(Scalar);
+    element::<E>(c, &mut p, &mut acc.sums[0], i, d);
+    Alone {
+        wrong: p.class.count + p.bound.count + p.exact.count > 0,
+        unexplained: p.unexplained.count > 0,
+        ulp: acc.sums[0].ulp,
+    }
+}
+
 /// Adds one element; true when the difference bars compared it.
-fn element<E: Elem, const G: usize>(
-    c: &Input,
-    p: &mut Partial,
-    acc: &mut Acc<G>,
-    lane: usize,
-    i: usize,
-    d: f64,
-) -> bool {
+fn element<E: Elem>(c: &Input, p: &mut Counts, lane: &mut Sums<f64>, i: usize, d: f64) -> bool {
     let r = E::get(c.reference, i);
     let o = c.value[i];
     let other = c.other.get(i).copied().unwrap_or(o);
@@ -67,7 +86,8 @@ fn element<E: Elem, const G: usize>(
         p.class.hit(i);
         return false;
     }
-    let legal = [Legal::of::<E>(o, b), Legal::of::<E>(other, b)];
+    let declared = Legal::of::<E>(o, b);
+    let legal = [declared, if other == o { declared } else { Legal::of::<E>(other, b) }];
     if !c.non_finite_declared && legal.iter().any(|l| !l.rounded.is_finite() && !l.edge) {
         p.undeclared.hit(i);
     }
@@ -96,7 +116,7 @@ fn element<E: Elem, const G: usize>(
             if exact_counts {
                 p.exact.hit(i);
             }
-            acc.lanes[lane / LANES][lane % LANES].spoil();
+            lane.spoil();
             return true;
         }
         Seen::Compare => {}
@@ -111,14 +131,19 @@ fn element<E: Elem, const G: usize>(
         _ => (other, other),
     };
     let x = Element { d: d_or_o, r: r_here, o, other, b, m };
-    let f = acc.one::<E, true, true>(&c.consts, lane, x);
+    let f = match (c.other.is_empty(), c.round) {
+        (true, false) => lane.add::<E, Scalar, false, false, false>(Scalar, &c.consts, x, f64::NAN),
+        (true, true) => lane.add::<E, Scalar, false, true, false>(Scalar, &c.consts, x, f64::NAN),
+        (false, false) => lane.add::<E, Scalar, true, false, false>(Scalar, &c.consts, x, f64::NAN),
+        (false, true) => lane.add::<E, Scalar, true, true, false>(Scalar, &c.consts, x, f64::NAN),
+    };
     if f.bound == 0.0 {
         p.bound.hit(i);
     }
     if f.exact == 0.0 {
         p.exact.hit(i);
     }
-    if c.round && f.explained == 0.0 {
+    if f.explained == 0.0 {
         p.unexplained.hit(i);
     }
     true

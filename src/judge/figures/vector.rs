@@ -9,6 +9,8 @@ pub const LANES: usize = 4;
 pub trait Vector: Copy {
     /// The lanes.
     type F: Copy;
+    /// How many of them count.
+    const WIDTH: usize = LANES;
 
     /// The same value in every lane.
     fn splat(self, x: f64) -> Self::F;
@@ -67,10 +69,18 @@ pub trait Vector: Copy {
         self.or(magnitude, self.and(self.splat(-0.0), x))
     }
 
+    /// No lane has its sign bit set.
+    #[inline(always)]
+    fn unsigned(self, x: Self::F) -> bool {
+        let [a, b, c, d] = self.store(x);
+        (a.to_bits() | b.to_bits() | c.to_bits() | d.to_bits()) >> 63 == 0
+    }
+
     /// Every bit of every lane of a mask is set.
     #[inline(always)]
     fn all(self, m: Self::F) -> bool {
-        self.store(m).iter().all(|x| x.to_bits() == u64::MAX)
+        let [a, b, c, d] = self.store(m);
+        a.to_bits() & b.to_bits() & c.to_bits() & d.to_bits() == u64::MAX
     }
 }
 
@@ -86,6 +96,7 @@ fn mask(b: bool) -> f64 {
 
 impl Vector for Scalar {
     type F = f64;
+    const WIDTH: usize = 1;
 
     #[inline(always)]
     fn splat(self, x: f64) -> f64 {
@@ -237,7 +248,7 @@ mod sse2 {
         }
         #[inline(always)]
         fn store(self, x: Self::F) -> [f64; LANES] {
-            let [low, high]: [[f64; 2]; 2] = x.map(pulp::cast);
+            let (low, high): ([f64; 2], [f64; 2]) = (pulp::cast(x[0]), pulp::cast(x[1]));
             [low[0], low[1], high[0], high[1]]
         }
         #[inline(always)]
@@ -248,7 +259,8 @@ mod sse2 {
         }
         #[inline(always)]
         fn through_f32(self, a: Self::F) -> Self::F {
-            a.map(|v| self.sse2._mm_cvtps_pd(self.sse2._mm_cvtpd_ps(v)))
+            let one = |v| self.sse2._mm_cvtps_pd(self.sse2._mm_cvtpd_ps(v));
+            [one(a[0]), one(a[1])]
         }
         pairwise!(add = _mm_add_pd, sub = _mm_sub_pd, mul = _mm_mul_pd, max = _mm_max_pd, le = _mm_cmple_pd);
         pairwise!(lt = _mm_cmplt_pd, eq = _mm_cmpeq_pd, and = _mm_and_pd, or = _mm_or_pd, andnot = _mm_andnot_pd);
