@@ -33,6 +33,8 @@ fn bad_words_on_the_command_line_are_refused() {
         (&["list", "data=norml"], "did you mean 'normal'?"),
         (&["list", "catss"], "did you mean 'cast'?"),
         (&["list", "zzzzzz"], "matches no case"),
+        (&["power", "op=cats"], "did you mean 'cast'?"),
+        (&["power", "--suite", "smokee"], "did you mean 'smoke'?"),
         (&["list", "/(/"], "unclosed group"),
         (&["list", "op=cast", "/^nothing/"], "matches no case"),
         (&["list", "dtype=f32", "to=f32,x"], "matches no case"),

@@ -260,6 +260,7 @@ fn every_json_document_meets_the_schema() {
         assay(&["ops", "--json"]).stdout,
         assay(&["ops", "show", "cast", "--json"]).stdout,
         assay(&["doctor", "--json"]).stdout,
+        assay(&["power", "op=embedding", "--json"]).stdout,
     ];
     for text in outputs {
         let document: Value = serde_json::from_slice(&text).unwrap();

@@ -169,10 +169,8 @@ impl Null {
                 self.over(right, (0..n).filter(|i| i % len >= len - tail))
             }
             Self::RowsExchanged => exchanged(right),
-            Self::SignFlipped | Self::Steps(_) | Self::Nan => match right.place() {
-                Some(i) => self.over(right, i..i + 1),
-                None => Candidate::Immaterial,
-            },
+            Self::SignFlipped | Self::Steps(_) => self.at(right, right.place(|x| x.is_finite() && x != 0.0)),
+            Self::Nan => self.at(right, right.place(|x| x.is_finite())),
         }
     }
 
@@ -187,6 +185,10 @@ impl Null {
             Self::Nan | Self::Scaled(_) if !float => Some("it holds integers"),
             _ => None,
         }
+    }
+
+    fn at(self, right: &Right, place: Option<usize>) -> Candidate {
+        place.map_or(Candidate::Immaterial, |i| self.over(right, i..i + 1))
     }
 
     fn over(self, right: &Right, elements: impl Iterator<Item = usize>) -> Candidate {
@@ -257,14 +259,10 @@ impl Right<'_> {
         }
     }
 
-    /// The element that a fault of one element strikes: a number other than 0, the first from the middle on.
-    pub fn place(&self) -> Option<usize> {
+    /// The element that a fault of one element strikes: a written one whose value fits, the first from the middle on.
+    pub fn place(&self, fits: impl Fn(f64) -> bool) -> Option<usize> {
         let n = self.len();
-        let fits = |i: &usize| {
-            let x = self.value(*i);
-            x.is_finite() && x != 0.0 && !self.skips(i / self.row_len)
-        };
-        (n / 2..n).chain(0..n / 2).find(fits)
+        (n / 2..n).chain(0..n / 2).find(|&i| !self.skips(i / self.row_len) && fits(self.value(i)))
     }
 
     /// What these bytes are beside the right ones, of which they can differ among `struck`.

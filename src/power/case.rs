@@ -143,7 +143,8 @@ impl Solved {
 
 fn cells(out: &Output, judged: &Judged, right: &Right) -> Vec<Cell> {
     let plain = PLAIN.iter().map(|&null| cell(out, judged, right, null.kind(), &[(null, None)]));
-    let x = right.place().map_or(1.0, |i| right.value(i).abs());
+    let struck = right.place(|x| x.is_finite() && x != 0.0);
+    let x = struck.map_or(1.0, |i| right.value(i).abs());
     let step = out.dtype.float().map_or(1.0, |f| f.ulp(x)) / x;
     let steps: Vec<_> = nulls::steps(out.dtype)
         .map(|k| (Null::Steps(k), Some(Floor { size: k as f64, relative: k as f64 * step })))
