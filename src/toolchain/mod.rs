@@ -22,7 +22,7 @@ mod util;
 pub use doctor::{Check, doctor};
 pub use error::BuildError;
 pub use kernels::{KernelSet, in_parallel};
-pub use source::{Headers, KernelFile, candidates, user_kernel};
+pub use source::{Headers, KernelFile, candidates, embedded_texts, user_kernel};
 pub use target::{AMD_TARGETS, Target};
 pub use util::{hex, sha256_file};
 

@@ -106,6 +106,14 @@ pub(crate) fn unpack_headers(cache: &Cache) -> Result<PathBuf, BuildError> {
     Ok(cache.unpack(&format!("headers-{}", tree_name(&files)), &files)?.join("include"))
 }
 
+/// Every embedded file that is text: its path below `kernels/`, with `/`, and its text.
+pub fn embedded_texts() -> impl Iterator<Item = (String, &'static str)> {
+    let (kernels, headers) = embedded();
+    let text =
+        |(path, bytes): &(&Path, &'static [u8])| Some((path.to_str()?.to_string(), std::str::from_utf8(bytes).ok()?));
+    kernels.iter().chain(headers).filter_map(text)
+}
+
 /// Paths of the embedded kernel sources below `kernels/`.
 pub fn embedded_paths() -> impl Iterator<Item = &'static Path> {
     embedded().0.iter().map(|(path, _)| *path)
