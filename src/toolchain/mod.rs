@@ -18,7 +18,8 @@ mod util;
 pub use doctor::{Check, doctor};
 pub use error::BuildError;
 pub use kernels::KernelSet;
-pub use source::{Headers, KernelFile, candidates, user_kernel};
+pub use source::{Headers, KernelFile, candidates, embedded_sources, files_below, user_kernel};
+pub(crate) use util::write_whole;
 pub use util::{hex, sha256_file};
 
 use cache::Cache;
