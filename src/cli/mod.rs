@@ -4,6 +4,8 @@ mod console;
 mod display;
 mod doctor;
 mod explain;
+mod ladder;
+mod ladder_display;
 mod list;
 mod ops;
 mod report;
@@ -37,6 +39,8 @@ enum Command {
     /// Run cases on a board and judge them.
     #[command(after_help = AFTER_HELP)]
     Run(Box<run::Args>),
+    /// Rebuild kernels with one deliberate fault each, and check that the gate goes red.
+    Ladder(Box<ladder::Args>),
     /// List planned cases.
     List(list::Args),
     /// List ops, or show what a kernel for an op must meet.
@@ -140,6 +144,7 @@ fn device_code(code: i32) -> ExitCode {
 fn dispatch(command: Command, console: &mut Console) -> Result<u8, Stop> {
     match command {
         Command::Run(args) => run::main(*args, console),
+        Command::Ladder(args) => ladder::main(*args, console),
         Command::List(args) => list::main(&args, console),
         Command::Ops(args) => ops::main(&args, console),
         Command::Explain(args) => explain::main(&args, console),

@@ -35,6 +35,9 @@ pub enum Mutant {
     Broken(String),
 }
 
+/// Kernels of a source, and the sources it is made of.
+pub type Scanned = (Vec<Kernel>, BTreeSet<String>);
+
 /// Builds sources of a scratch copy.
 #[derive(Clone, Debug)]
 pub struct Builder {
@@ -82,12 +85,7 @@ impl Builder {
     ///
     /// # Errors
     /// `Control` when the preprocessor refuses it.
-    pub fn scan(
-        &self,
-        scratch: &Scratch,
-        file: &str,
-        texts: &Texts,
-    ) -> Result<Option<(Vec<Kernel>, BTreeSet<String>)>, LadderError> {
+    pub fn scan(&self, scratch: &Scratch, file: &str, texts: &Texts) -> Result<Option<Scanned>, LadderError> {
         let out = scratch.build().join("scan");
         let found = self.with(scratch, file, &out, false, |r| match host::scan(r) {
             Err(host::BuildError::NoKernel { .. }) => Ok(None),

@@ -182,9 +182,7 @@ impl Gate {
     /// Cases that launch one of `symbols` and are green without a fault: the formerly deadliest first, then the smallest.
     pub fn launching(&self, symbols: &BTreeSet<String>, ops: &[String]) -> Vec<usize> {
         let wanted = |c: &GateCase| {
-            c.green.get().is_some()
-                && !c.symbols.is_disjoint(symbols)
-                && (ops.is_empty() || ops.iter().any(|op| *op == c.case.op))
+            c.green.get().is_some() && !c.symbols.is_disjoint(symbols) && (ops.is_empty() || ops.contains(&c.case.op))
         };
         let mut places: Vec<usize> = (0..self.cases.len()).filter(|&at| wanted(&self.cases[at])).collect();
         places.sort_by_key(|&at| {

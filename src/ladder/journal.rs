@@ -68,6 +68,14 @@ pub fn read(path: &Path) -> Result<Journal, LadderError> {
     Ok(journal)
 }
 
+/// The command line of the ladder in an out folder.
+///
+/// # Errors
+/// As [`read`].
+pub fn command(out: &Path) -> Result<Vec<String>, LadderError> {
+    Ok(read(&out.join(FILE))?.header.command)
+}
+
 impl Journal {
     fn take(&mut self, line: Line) {
         match line {

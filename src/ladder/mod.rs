@@ -13,6 +13,7 @@ mod error;
 mod gate;
 mod host;
 mod journal;
+mod markdown;
 mod plan;
 pub mod record;
 pub mod report;
@@ -24,6 +25,7 @@ mod trial;
 mod units;
 
 pub use error::LadderError;
-pub use journal::FILE as JOURNAL;
+pub use journal::{FILE as JOURNAL, command};
+pub use markdown::markdown;
 pub use plan::{Lane, Options, Plan, Sources};
 pub use run::{Event, REPORT, run};

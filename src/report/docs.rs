@@ -1,5 +1,6 @@
 //! The JSON documents of the commands besides `report.json`, in its vocabulary, and the schema of them all.
 
+use crate::ladder::record::{LadderReport, Line as LadderLine};
 use crate::record::{Assertion, BoardInfo, Line, Planned, Report, SCHEMA, Tool, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -189,6 +190,8 @@ enum Document {
     Doctor(DoctorDoc),
     Explain(Box<ExplainDoc>),
     JournalLine(Line),
+    Ladder(Box<LadderReport>),
+    LadderLine(LadderLine),
 }
 
 /// JSON schema (2020-12) of every document: `report.json`, a line of `journal.jsonl`, and what each `--json` prints.

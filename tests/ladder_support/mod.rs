@@ -80,3 +80,8 @@ pub fn expect(report: &LadderReport, id: &str, state: State) {
     let record = record(report, id);
     assert_eq!(record.state, state, "{id}: {:?} {:?}", record.reason, record.kill);
 }
+
+/// The same, going on from the journal in `out`.
+pub fn resumed(out: &Path) -> Options {
+    Options { resume: true, ..options(out) }
+}
