@@ -119,6 +119,13 @@ pub fn embedded_paths() -> impl Iterator<Item = &'static Path> {
     embedded().0.iter().map(|(path, _)| *path)
 }
 
+/// Path below `kernels/` and contents of every embedded kernel source and of the headers that kernels share; not the targets' own.
+pub fn embedded_sources() -> impl Iterator<Item = (&'static Path, &'static [u8])> {
+    let (kernels, headers) = embedded();
+    let ours = |path: &Path| path.starts_with("include/assay") || !path.starts_with("include");
+    kernels.iter().chain(headers.iter().filter(move |(path, _)| ours(path))).copied()
+}
+
 /// One embedded kernel source, unpacked; `None` when there is none of that path.
 ///
 /// # Errors
@@ -167,6 +174,17 @@ pub fn candidates(folder: &Path) -> Result<Vec<KernelFile>, BuildError> {
     walk(&folder, &mut paths)?;
     paths.sort();
     paths.iter().filter(|p| is_kernel(p)).map(|p| user_kernel(p, vec![folder.clone()])).collect()
+}
+
+/// Files below `folder`, in order of path; hidden entries and links to folders are passed over.
+///
+/// # Errors
+/// `Io` when a folder cannot be read.
+pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    let mut paths = Vec::new();
+    walk(folder, &mut paths)?;
+    paths.sort();
+    Ok(paths)
 }
 
 /// Files below `folder`; hidden entries and links to folders are passed over.
