@@ -7,9 +7,10 @@
 
 mod build;
 mod code;
+mod concern;
 mod controls;
 mod diff;
-mod error;
+mod failure;
 mod gate;
 mod host;
 mod journal;
@@ -22,9 +23,8 @@ pub mod rung;
 mod score;
 mod scratch;
 mod trial;
-mod units;
 
-pub use error::LadderError;
+pub use failure::ClimbError;
 pub use journal::{FILE as JOURNAL, command};
 pub use markdown::markdown;
 pub use plan::{Lane, Options, Plan, Sources};
