@@ -4,7 +4,7 @@ mod ladder_support;
 
 use assay::ladder::record::State;
 use assay::ladder::rung::{HostFault, Rung};
-use assay::ladder::{JOURNAL, LadderError, Lane, Plan, Sources};
+use assay::ladder::{ClimbError, JOURNAL, Lane, Plan, Sources};
 use ladder_support::{expect, host, options, plan, quietly, record, rung};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -83,7 +83,7 @@ fn a_killed_ladder_is_resumed_with_the_same_sources() {
     assert_eq!(report.sources_before, report.sources_after);
     assert_eq!(tree(), before, "the tree was written to");
     let other = Plan { rungs: plan.rungs[..3].to_vec(), ..plan };
-    assert!(matches!(quietly(&resumed, &other), Err(LadderError::Journal { .. })));
+    assert!(matches!(quietly(&resumed, &other), Err(ClimbError::Journal { .. })));
 }
 
 #[test]

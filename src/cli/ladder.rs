@@ -2,7 +2,7 @@
 
 use super::run::{DEFAULT_BOARD, own_binary};
 use super::{Cli, Command, Console, Stop, ladder_display};
-use crate::ladder::{self, LadderError, Lane, Options, Plan, Sources};
+use crate::ladder::{self, ClimbError, Lane, Options, Plan, Sources};
 use clap::Parser;
 use std::path::{Path, PathBuf};
 
@@ -46,8 +46,8 @@ enum LaneArg {
     Smoke,
 }
 
-impl From<LadderError> for Stop {
-    fn from(e: LadderError) -> Self {
+impl From<ClimbError> for Stop {
+    fn from(e: ClimbError) -> Self {
         Self { code: e.exit_code(), message: e.to_string() }
     }
 }

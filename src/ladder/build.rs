@@ -1,6 +1,6 @@
 //! Builds units, unmutated and mutated, with the same flags. Refuses the cache: a mutant never gets near it.
 
-use super::LadderError;
+use super::ClimbError;
 use super::code;
 use super::scratch::{Scratch, Texts};
 use crate::board::Image;
@@ -43,6 +43,8 @@ pub type Scanned = (Vec<Kernel>, BTreeSet<String>);
 pub struct Builder {
     compiler: PathBuf,
     headers: PathBuf,
+    /// Precompiled headers of plain and of sanitised builds.
+    ahead: [Option<PathBuf>; 2],
 }
 
 impl Builder {
@@ -50,8 +52,40 @@ impl Builder {
     ///
     /// # Errors
     /// When there is none, or our headers cannot be unpacked.
-    pub fn new(tools: &Toolchain) -> Result<Self, LadderError> {
-        Ok(Self { compiler: tools.host()?.path.clone(), headers: tools.headers(Headers::Sim)? })
+    pub fn new(tools: &Toolchain) -> Result<Self, ClimbError> {
+        let (compiler, headers) = (tools.host()?.path.clone(), tools.headers(Headers::Sim)?);
+        Ok(Self { compiler, headers, ahead: [None, None] })
+    }
+
+    /// Compiles the simulator's header once for all builds: it is half of a small build.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn precompile(&mut self, base: &Scratch) -> Result<(), ClimbError> {
+        for sanitise in [false, true] {
+            let out = base.build().join(if sanitise { "ahead-san" } else { "ahead" });
+            let made = self.with(base, "", &out, sanitise, host::precompiled)?;
+            let refused = |output| ClimbError::Control { file: "hip/hip_runtime.h".to_string(), output };
+            self.ahead[usize::from(sanitise)] = made.map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// The library of a unit as its source stands in the scratch copy.
+    fn library(
+        &self,
+        scratch: &Scratch,
+        unit: &Unit,
+        out: &Path,
+        sanitise: bool,
+    ) -> Result<Result<Library, String>, ClimbError> {
+        self.with(scratch, &unit.file, out, sanitise, |r| {
+            let mut extra = r.extra.to_vec();
+            if let Some(header) = &self.ahead[usize::from(sanitise)] {
+                extra.extend(["-include".to_string(), header.display().to_string()]);
+            }
+            host::library_of(&host::Request { extra: &extra, ..r.clone() }, &unit.kernels)
+        })
     }
 
     fn with<T>(
@@ -61,8 +95,8 @@ impl Builder {
         out: &Path,
         sanitise: bool,
         step: impl FnOnce(&host::Request) -> Result<T, host::BuildError>,
-    ) -> Result<Result<T, String>, LadderError> {
-        std::fs::create_dir_all(out).map_err(|e| LadderError::io("cannot make", out, e))?;
+    ) -> Result<Result<T, String>, ClimbError> {
+        std::fs::create_dir_all(out).map_err(|e| ClimbError::io("cannot make", out, e))?;
         let tree = scratch.tree();
         let extra = [format!("-ffile-prefix-map={}=", scratch.root().display())];
         let request = host::Request {
@@ -76,7 +110,7 @@ impl Builder {
         };
         match step(&request) {
             Ok(made) => Ok(Ok(made)),
-            Err(host::BuildError::Io { what, path, error }) => Err(LadderError::io(what, Path::new(&path), error)),
+            Err(host::BuildError::Io { what, path, error }) => Err(ClimbError::io(what, Path::new(&path), error)),
             Err(other) => Ok(Err(other.to_string())),
         }
     }
@@ -85,13 +119,13 @@ impl Builder {
     ///
     /// # Errors
     /// `Control` when the preprocessor refuses it.
-    pub fn scan(&self, scratch: &Scratch, file: &str, texts: &Texts) -> Result<Option<Scanned>, LadderError> {
+    pub fn scan(&self, scratch: &Scratch, file: &str, texts: &Texts) -> Result<Option<Scanned>, ClimbError> {
         let out = scratch.build().join("scan");
         let found = self.with(scratch, file, &out, false, |r| match host::scan(r) {
             Err(host::BuildError::NoKernel { .. }) => Ok(None),
             other => other.map(Some),
         })?;
-        let found = found.map_err(|output| LadderError::Control { file: file.to_string(), output })?;
+        let found = found.map_err(|output| ClimbError::Control { file: file.to_string(), output })?;
         let tree = scratch.tree();
         let below = |path: &PathBuf| {
             let real = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -105,11 +139,9 @@ impl Builder {
     ///
     /// # Errors
     /// `Control` when it does not compile.
-    pub fn control(&self, scratch: &Scratch, unit: &mut Unit, out: &Path) -> Result<(), LadderError> {
-        let failed = |output| LadderError::Control { file: unit.file.clone(), output };
-        let one = |sanitise| {
-            self.with(scratch, &unit.file, out, sanitise, |r| host::library_of(r, &unit.kernels))?.map_err(failed)
-        };
+    pub fn control(&self, scratch: &Scratch, unit: &mut Unit, out: &Path) -> Result<(), ClimbError> {
+        let failed = |output| ClimbError::Control { file: unit.file.clone(), output };
+        let one = |sanitise| self.library(scratch, unit, out, sanitise)?.map_err(failed);
         let (plain, twin) = (one(false)?, one(true)?);
         unit.code = code::digest(&plain.object).map_err(failed)?;
         unit.image = Image { path: plain.path, sanitised: Some(twin.path) };
@@ -120,10 +152,9 @@ impl Builder {
     ///
     /// # Errors
     /// When files cannot be written or compilers not started.
-    pub fn mutant(&self, scratch: &Scratch, unit: &Unit, sanitise: bool) -> Result<Mutant, LadderError> {
+    pub fn mutant(&self, scratch: &Scratch, unit: &Unit, sanitise: bool) -> Result<Mutant, ClimbError> {
         let out = scratch.build().join(unit.file.replace('/', "_"));
-        let built = self.with(scratch, &unit.file, &out, sanitise, |r| host::library_of(r, &unit.kernels))?;
-        Ok(match built {
+        Ok(match self.library(scratch, unit, &out, sanitise)? {
             Ok(library) => Mutant::Built(library),
             Err(output) => Mutant::Broken(output),
         })

@@ -1,7 +1,7 @@
 //! The controls of every ladder: a rung that must die, one that must not, and the unmutated kernels before and after.
 //! Refuses to let a ladder count whose controls fail.
 
-use super::LadderError;
+use super::ClimbError;
 use super::build::Unit;
 use super::gate::{Gate, Green, Shot};
 use super::record::{ControlArm, RungRecord, State};
@@ -102,12 +102,7 @@ pub fn verdict(record: &RungRecord) -> Option<String> {
 ///
 /// # Errors
 /// When a board cannot be opened, or a reference changed.
-pub fn arm(
-    gate: &Gate,
-    images: &BTreeMap<String, Built>,
-    before: bool,
-    jobs: usize,
-) -> Result<ControlArm, LadderError> {
+pub fn arm(gate: &Gate, images: &BTreeMap<String, Built>, before: bool, jobs: usize) -> Result<ControlArm, ClimbError> {
     let begun = Instant::now();
     let sum = Mutex::new(ControlArm {
         when: if before { "before" } else { "after" }.to_string(),
@@ -119,7 +114,7 @@ pub fn arm(
         wall_ms: 0.0,
     });
     let next = AtomicUsize::new(0);
-    let work = || -> Result<(), LadderError> {
+    let work = || -> Result<(), ClimbError> {
         let mut range = gate.open(images.clone(), Tamper::None)?;
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! The gate: the suites' cases, prepared once, run and judged as `assay run` does. Refuses to run a kernel in this process.
 
-use super::LadderError;
+use super::ClimbError;
 use crate::board::Facts;
 use crate::judge::spec::Oracle;
 use crate::ops;
@@ -100,9 +100,9 @@ impl Gate {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn open(&self, images: BTreeMap<String, Built>, tamper: Tamper) -> Result<Range, LadderError> {
+    pub fn open(&self, images: BTreeMap<String, Built>, tamper: Tamper) -> Result<Range, ClimbError> {
         let open = Named::Sim(self.facts.clone()).open(&self.options);
-        let open = open.map_err(|why| LadderError::Gate { at: self.options.board.clone(), why })?;
+        let open = open.map_err(|why| ClimbError::Gate { at: self.options.board.clone(), why })?;
         let options = self.options.clone();
         let bench = Bench { options, kernels: images, facts: self.facts.clone(), mock: None, tamper };
         Ok(Range { device: Device::new(open), bench })
@@ -112,7 +112,7 @@ impl Gate {
     ///
     /// # Errors
     /// `Changed` when its reference or oracle is not what it was.
-    pub fn shoot(&self, at: usize, range: &mut Range) -> Result<(Shot, Duration), LadderError> {
+    pub fn shoot(&self, at: usize, range: &mut Range) -> Result<(Shot, Duration), ClimbError> {
         let case = &self.cases[at];
         let job = match self.job(at, &range.bench)? {
             Ok(job) => job,
@@ -133,7 +133,7 @@ impl Gate {
     }
 
     /// The prepared case; prepared now when it is the first time, large, or the harness is tampered with.
-    fn job(&self, at: usize, bench: &Bench) -> Result<Result<Arc<Job>, job::Refusal>, LadderError> {
+    fn job(&self, at: usize, bench: &Bench) -> Result<Result<Arc<Job>, job::Refusal>, ClimbError> {
         let untouched = bench.tamper == Tamper::None && self.cases[at].symbols.iter().all(|s| is_built(bench, s));
         if untouched && let Some(job) = self.lock().0.get(&at) {
             return Ok(Ok(Arc::clone(job)));
@@ -157,11 +157,11 @@ impl Gate {
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn same(&self, at: usize, job: &Job) -> Result<(), LadderError> {
+    fn same(&self, at: usize, job: &Job) -> Result<(), ClimbError> {
         let now = fingerprint(job);
         match *self.cases[at].fingerprint.get_or_init(|| now.clone()) == now {
             true => Ok(()),
-            false => Err(LadderError::Changed(format!("the reference or oracle of {}", self.cases[at].case.id))),
+            false => Err(ClimbError::Changed(format!("the reference or oracle of {}", self.cases[at].case.id))),
         }
     }
 
@@ -169,7 +169,7 @@ impl Gate {
     ///
     /// # Errors
     /// `Changed`.
-    pub fn verify(&self, used: &[usize]) -> Result<(), LadderError> {
+    pub fn verify(&self, used: &[usize]) -> Result<(), ClimbError> {
         for &at in used {
             let job = self.lock().0.get(&at).cloned();
             if let Some(job) = job {

@@ -1,7 +1,7 @@
 //! Faults of the harness itself: the cases run with a harness that is tampered with, and something must show. Refuses to
 //! tamper through anything but [`Tamper`], which `assay run` has no way to set.
 
-use super::LadderError;
+use super::ClimbError;
 use super::gate::{Green, Shot};
 use super::record::{Kill, RungRecord, State};
 use super::rung::{HostFault, Rung};
@@ -21,7 +21,7 @@ const SINE_BAR: &str = "bound";
 ///
 /// # Errors
 /// What is no result of the rung.
-pub fn trial(rung: &Rung, fault: HostFault, bed: &Bed) -> Result<RungRecord, LadderError> {
+pub fn trial(rung: &Rung, fault: HostFault, bed: &Bed) -> Result<RungRecord, ClimbError> {
     let begun = Instant::now();
     let mut record = blank(rung, bed.texts);
     if record.ops.is_empty() {
@@ -66,7 +66,7 @@ fn one_op(
     places: &[usize],
     bed: &Bed,
     sight: &mut Sight,
-) -> Result<Option<String>, LadderError> {
+) -> Result<Option<String>, ClimbError> {
     let mut images = bed.images.clone();
     let tamper = match fault {
         HostFault::ProviderRemoved => return removed(op, places, bed, sight),
@@ -117,7 +117,7 @@ fn harness(case: &str, detail: String) -> Kill {
 }
 
 /// Without any kernel of the op no case may pass.
-fn removed(op: &str, places: &[usize], bed: &Bed, sight: &mut Sight) -> Result<Option<String>, LadderError> {
+fn removed(op: &str, places: &[usize], bed: &Bed, sight: &mut Sight) -> Result<Option<String>, ClimbError> {
     let gone: BTreeSet<String> =
         ops::find(op).map_or_else(BTreeSet::new, |op| op.kernels().into_iter().map(|k| k.symbol).collect());
     let images = bed.images.iter().filter(|(s, _)| !gone.contains(*s)).map(|(s, b)| (s.clone(), b.clone())).collect();

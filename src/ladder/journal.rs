@@ -1,6 +1,6 @@
 //! `ladder.jsonl`: one line per rung, written at once. Refuses to lose a result that is already in it.
 
-use super::LadderError;
+use super::ClimbError;
 use super::record::{ControlArm, End, Header, Line, RungRecord, SCHEMA};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,8 +33,8 @@ pub struct Journal {
 ///
 /// # Errors
 /// When it cannot be read or does not begin with a header of our version.
-pub fn read(path: &Path) -> Result<Journal, LadderError> {
-    let wrong = |why: String| LadderError::Journal { path: path.to_path_buf(), why };
+pub fn read(path: &Path) -> Result<Journal, ClimbError> {
+    let wrong = |why: String| ClimbError::Journal { path: path.to_path_buf(), why };
     let bytes = std::fs::read(path).map_err(|e| wrong(format!("cannot be read: {e}")))?;
     let mut lines = bytes.split_inclusive(|b| *b == b'\n');
     let first = lines.next().unwrap_or_default();
@@ -72,7 +72,7 @@ pub fn read(path: &Path) -> Result<Journal, LadderError> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn command(out: &Path) -> Result<Vec<String>, LadderError> {
+pub fn command(out: &Path) -> Result<Vec<String>, ClimbError> {
     Ok(read(&out.join(FILE))?.header.command)
 }
 

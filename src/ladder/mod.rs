@@ -8,9 +8,10 @@
 mod build;
 pub mod catalogue;
 mod code;
+mod concern;
 mod controls;
 mod diff;
-mod error;
+mod failure;
 mod gate;
 mod host;
 mod journal;
@@ -25,9 +26,8 @@ mod score;
 mod scratch;
 pub mod select;
 mod trial;
-mod units;
 
-pub use error::LadderError;
+pub use failure::ClimbError;
 pub use journal::{FILE as JOURNAL, command};
 pub use markdown::markdown;
 pub use plan::{Lane, Options, Plan, Sources};

@@ -1,6 +1,6 @@
 //! What a ladder is told and what it is made of. Plain values; refuses to build and to run.
 
-use super::LadderError;
+use super::ClimbError;
 use super::record::SCHEMA;
 use super::rung::{Fault, Rung};
 use super::scratch::{Texts, manifest};
@@ -41,7 +41,7 @@ impl Lane {
     ///
     /// # Errors
     /// When the embedded suites are no suites.
-    pub fn cases(self, seed: u64) -> Result<Vec<Case>, LadderError> {
+    pub fn cases(self, seed: u64) -> Result<Vec<Case>, ClimbError> {
         let suites = match self {
             Self::Default => vec![],
             Self::Smoke => vec!["smoke".to_string()],
@@ -87,14 +87,14 @@ impl Sources {
     ///
     /// # Errors
     /// When the overlay cannot be read.
-    pub fn read(overlay: Option<&Path>) -> Result<Self, LadderError> {
+    pub fn read(overlay: Option<&Path>) -> Result<Self, ClimbError> {
         let embedded = |(path, text): (&Path, &[u8])| (path.display().to_string(), text.to_vec());
         let mut sources = Self { texts: toolchain::embedded_sources().map(embedded).collect(), files: BTreeMap::new() };
         if let Some(folder) = overlay {
-            let folder = folder.canonicalize().map_err(|e| LadderError::io("cannot read", folder, e))?;
+            let folder = folder.canonicalize().map_err(|e| ClimbError::io("cannot read", folder, e))?;
             for path in toolchain::files_below(&folder)? {
                 let Some(name) = path.strip_prefix(&folder).ok().and_then(Path::to_str) else { continue };
-                let text = std::fs::read(&path).map_err(|e| LadderError::io("cannot read", &path, e))?;
+                let text = std::fs::read(&path).map_err(|e| ClimbError::io("cannot read", &path, e))?;
                 sources.texts.insert(name.to_string(), text);
                 sources.files.insert(name.to_string(), path.clone());
             }

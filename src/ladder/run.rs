@@ -8,7 +8,7 @@ use super::record::{ControlArm, End, Header, LadderReport, Line, RungRecord, SCH
 use super::rung::{Fault, Rung};
 use super::scratch::Scratch;
 use super::trial::{self, Bed};
-use super::{LadderError, controls, host, score, units};
+use super::{ClimbError, concern, controls, host, score};
 use crate::board::Facts;
 use crate::record::Tool;
 use crate::run;
@@ -55,22 +55,22 @@ pub enum Event<'a> {
 ///
 /// # Errors
 /// What keeps it from starting or from going on; results so far are in the journal.
-pub fn run(options: &Options, plan: &Plan, on_event: &mut dyn FnMut(Event)) -> Result<LadderReport, LadderError> {
+pub fn run(options: &Options, plan: &Plan, on_event: &mut dyn FnMut(Event)) -> Result<LadderReport, ClimbError> {
     let begun = Instant::now();
     let named = boards::named(&options.board)?;
-    let Named::Sim(facts) = &named else { return Err(LadderError::NotSimulated(options.board.clone())) };
+    let Named::Sim(facts) = &named else { return Err(ClimbError::NotSimulated(options.board.clone())) };
     if plan.rungs.is_empty() {
-        return Err(LadderError::NoRung);
+        return Err(ClimbError::NoRung);
     }
     let folder = OutFolder::take(&options.out)?;
     let interrupt = run::signals()?;
     let tools = Toolchain::open(&options.out);
-    let builder = Builder::new(&tools)?;
+    let mut builder = Builder::new(&tools)?;
     let header = header(options, plan, &named, &tools);
     let mut book = Book::open(options, &folder, header)?;
     on_event(Event::Planned { header: &book.journal.header, done: book.journal.rungs.len() as u64 });
     let scratch = options.out.join("scratch");
-    let climbed = climb(options, plan, facts, &builder, &scratch, &interrupt, &mut book, on_event);
+    let climbed = climb(options, plan, facts, &mut builder, &scratch, &interrupt, &mut book, on_event);
     // Whatever happened: libraries of mutants are of no use to anybody.
     let _ = std::fs::remove_dir_all(&scratch);
     climbed?;
@@ -117,11 +117,11 @@ struct Book {
 
 impl Book {
     /// A new journal, or the one to go on from.
-    fn open(options: &Options, folder: &OutFolder, header: Header) -> Result<Self, LadderError> {
+    fn open(options: &Options, folder: &OutFolder, header: Header) -> Result<Self, ClimbError> {
         let path = options.out.join(journal::FILE);
         if !options.resume {
             folder.clear(&[journal::FILE, REPORT])?;
-            let mut writer = Writer::create(&path).map_err(|e| LadderError::io("cannot write", &path, e))?;
+            let mut writer = Writer::create(&path).map_err(|e| ClimbError::io("cannot write", &path, e))?;
             append(&mut writer, &path, &Line::Header(Box::new(header)))?;
             let journal = journal::read(&path)?;
             return Ok(Self { path, writer, journal });
@@ -130,26 +130,26 @@ impl Book {
         if journal.header.plan_hash != header.plan_hash {
             let why =
                 "it belongs to another ladder: rungs, sources, cases, board and options must be the same".to_string();
-            return Err(LadderError::Journal { path, why });
+            return Err(ClimbError::Journal { path, why });
         }
         let writer = Writer::resume(&path, journal.good_bytes, journal.ends_in_newline)
-            .map_err(|e| LadderError::io("cannot write", &path, e))?;
+            .map_err(|e| ClimbError::io("cannot write", &path, e))?;
         let mut book = Self { path, writer, journal };
         let text = format!("with {} results", book.journal.rungs.len());
         book.append(Line::Note { kind: "resumed".to_string(), text })?;
         Ok(book)
     }
 
-    fn append(&mut self, line: Line) -> Result<(), LadderError> {
+    fn append(&mut self, line: Line) -> Result<(), ClimbError> {
         append(&mut self.writer, &self.path, &line)
     }
 
-    fn note(&mut self, kind: &str, text: &str, on_event: &mut dyn FnMut(Event)) -> Result<(), LadderError> {
+    fn note(&mut self, kind: &str, text: &str, on_event: &mut dyn FnMut(Event)) -> Result<(), ClimbError> {
         on_event(Event::Note(&format!("{kind}: {text}")));
         self.append(Line::Note { kind: kind.to_string(), text: text.to_string() })
     }
 
-    fn arm(&mut self, arm: ControlArm, on_event: &mut dyn FnMut(Event)) -> Result<bool, LadderError> {
+    fn arm(&mut self, arm: ControlArm, on_event: &mut dyn FnMut(Event)) -> Result<bool, ClimbError> {
         on_event(Event::Arm(&arm));
         let green = arm.failures.is_empty();
         self.append(Line::Control(arm))?;
@@ -157,10 +157,10 @@ impl Book {
     }
 }
 
-fn append(writer: &mut Writer, path: &std::path::Path, line: &Line) -> Result<(), LadderError> {
-    let mut text = serde_json::to_vec(line).map_err(|e| LadderError::Defect(e.to_string()))?;
+fn append(writer: &mut Writer, path: &std::path::Path, line: &Line) -> Result<(), ClimbError> {
+    let mut text = serde_json::to_vec(line).map_err(|e| ClimbError::Defect(e.to_string()))?;
     text.push(b'\n');
-    writer.append(&text).and_then(|()| writer.sync(false)).map_err(|e| LadderError::io("cannot write", path, e))
+    writer.append(&text).and_then(|()| writer.sync(false)).map_err(|e| ClimbError::io("cannot write", path, e))
 }
 
 /// Controls, rungs, controls.
@@ -169,18 +169,20 @@ fn climb(
     options: &Options,
     plan: &Plan,
     facts: &Facts,
-    builder: &Builder,
+    builder: &mut Builder,
     scratch: &std::path::Path,
     interrupt: &Arc<AtomicBool>,
     book: &mut Book,
     on_event: &mut dyn FnMut(Event),
-) -> Result<(), LadderError> {
+) -> Result<(), ClimbError> {
     let jobs = jobs(options);
     let texts = &plan.sources.texts;
     let base = Scratch::new(scratch.join("control"), texts)?;
-    let (cases, mut all) = units::concerned(plan, builder, &base)?;
+    builder.precompile(&base)?;
+    let builder = &*builder;
+    let (cases, mut all) = concern::concerned(plan, builder, &base)?;
     on_event(Event::Building { units: all.len() });
-    units::build(&mut all, builder, &base, jobs)?;
+    concern::build(&mut all, builder, &base, jobs)?;
     let images: BTreeMap<String, Built> =
         all.iter().flat_map(|u| u.symbols.iter().map(|s| (s.clone(), Built::from(u.image.clone())))).collect();
     let run_options = run::Options::new(&options.board, options.exe.clone(), options.out.clone());
@@ -189,7 +191,7 @@ fn climb(
     if !book.arm(controls::arm(&gate, &images, true, jobs)?, on_event)? {
         return Ok(());
     }
-    let control_rungs = units::first_launched(&bed).map(|unit| controls::rungs(unit, texts)).unwrap_or_default();
+    let control_rungs = concern::first_launched(&bed).map(|unit| controls::rungs(unit, texts)).unwrap_or_default();
     let mut crew = Crew { bed: &bed, plan, scratch, jobs, interrupt, book, on_event };
     if crew.work(&control_rungs)? {
         let open = |r: &&Rung| !crew.book.journal.rungs.contains_key(&r.id);
@@ -213,11 +215,11 @@ struct Crew<'a> {
     on_event: &'a mut dyn FnMut(Event),
 }
 
-type Word = Result<RungRecord, LadderError>;
+type Word = Result<RungRecord, ClimbError>;
 
 impl Crew<'_> {
     /// Works off rungs; false when a control rung is not as it must be.
-    fn work(&mut self, rungs: &[Rung]) -> Result<bool, LadderError> {
+    fn work(&mut self, rungs: &[Rung]) -> Result<bool, ClimbError> {
         let queue: Mutex<VecDeque<&Rung>> = Mutex::new(rungs.iter().collect());
         let stop = AtomicBool::new(false);
         let (to, from) = channel::<Word>();
@@ -241,7 +243,7 @@ impl Crew<'_> {
         })
     }
 
-    fn listen(&mut self, from: &std::sync::mpsc::Receiver<Word>) -> Result<bool, LadderError> {
+    fn listen(&mut self, from: &std::sync::mpsc::Receiver<Word>) -> Result<bool, ClimbError> {
         let mut fine = true;
         loop {
             match from.recv_timeout(Duration::from_millis(100)) {
@@ -297,9 +299,9 @@ fn one(rung: &Rung, bed: &Bed, plan: &Plan, scratch: &Scratch) -> Word {
 }
 
 /// Writes ladder.json, whole or not at all.
-fn write_report(options: &Options, report: &LadderReport) -> Result<(), LadderError> {
+fn write_report(options: &Options, report: &LadderReport) -> Result<(), ClimbError> {
     let path = options.out.join(REPORT);
-    let mut text = serde_json::to_vec_pretty(report).map_err(|e| LadderError::Defect(e.to_string()))?;
+    let mut text = serde_json::to_vec_pretty(report).map_err(|e| ClimbError::Defect(e.to_string()))?;
     text.push(b'\n');
-    toolchain::write_whole(&path, &text).map_err(|e| LadderError::io("cannot write", &path, e))
+    toolchain::write_whole(&path, &text).map_err(|e| ClimbError::io("cannot write", &path, e))
 }

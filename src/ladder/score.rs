@@ -200,3 +200,6 @@ fn score_problems(report: &LadderReport, generated: u64) -> Vec<String> {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

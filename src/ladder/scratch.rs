@@ -1,6 +1,6 @@
 //! Scratch copies of the kernel sources, in the folder of the run. Refuses to write anywhere else, and to leave an edit behind.
 
-use super::LadderError;
+use super::ClimbError;
 use super::rung::Edit;
 use crate::toolchain::hex;
 use std::collections::BTreeMap;
@@ -25,16 +25,16 @@ impl Scratch {
     ///
     /// # Errors
     /// When the folder cannot be written.
-    pub fn new(root: PathBuf, texts: &Texts) -> Result<Self, LadderError> {
+    pub fn new(root: PathBuf, texts: &Texts) -> Result<Self, ClimbError> {
         match std::fs::remove_dir_all(&root) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                return Err(LadderError::io("cannot empty", &root, e));
+                return Err(ClimbError::io("cannot empty", &root, e));
             }
             _ => {}
         }
-        std::fs::create_dir_all(root.join("build")).map_err(|e| LadderError::io("cannot make", &root, e))?;
+        std::fs::create_dir_all(root.join("build")).map_err(|e| ClimbError::io("cannot make", &root, e))?;
         // Compilers name files by the path they are given, and the builder maps this very path away.
-        let root = root.canonicalize().map_err(|e| LadderError::io("cannot find", &root, e))?;
+        let root = root.canonicalize().map_err(|e| ClimbError::io("cannot find", &root, e))?;
         let scratch = Self { root };
         for (path, text) in texts {
             scratch.put(path, text)?;
@@ -57,18 +57,18 @@ impl Scratch {
         &self.root
     }
 
-    fn put(&self, path: &str, text: &[u8]) -> Result<(), LadderError> {
+    fn put(&self, path: &str, text: &[u8]) -> Result<(), ClimbError> {
         let file = self.tree().join(path);
         let folder = file.parent().unwrap_or(&self.root).to_path_buf();
-        std::fs::create_dir_all(&folder).map_err(|e| LadderError::io("cannot make", &folder, e))?;
-        std::fs::write(&file, text).map_err(|e| LadderError::io("cannot write", &file, e))
+        std::fs::create_dir_all(&folder).map_err(|e| ClimbError::io("cannot make", &folder, e))?;
+        std::fs::write(&file, text).map_err(|e| ClimbError::io("cannot write", &file, e))
     }
 
     /// Writes the mutated files.
     ///
     /// # Errors
     /// `Defect` when an edit does not fit its file; when a file cannot be written.
-    pub fn edit(&self, edits: &[Edit], texts: &Texts) -> Result<(), LadderError> {
+    pub fn edit(&self, edits: &[Edit], texts: &Texts) -> Result<(), ClimbError> {
         for (file, text) in mutated(edits, texts)? {
             self.put(&file, &text)?;
         }
@@ -79,7 +79,7 @@ impl Scratch {
     ///
     /// # Errors
     /// `Changed` when a file does not have its hash afterwards.
-    pub fn restore(&self, edits: &[Edit], texts: &Texts) -> Result<(), LadderError> {
+    pub fn restore(&self, edits: &[Edit], texts: &Texts) -> Result<(), ClimbError> {
         for edit in edits {
             if let Some(text) = texts.get(&edit.file) {
                 self.put(&edit.file, text)?;
@@ -87,8 +87,8 @@ impl Scratch {
         }
         for (path, text) in texts {
             let file = self.tree().join(path);
-            if std::fs::read(&file).map_err(|e| LadderError::io("cannot read", &file, e))? != *text {
-                return Err(LadderError::Changed(format!("scratch copy of {path}")));
+            if std::fs::read(&file).map_err(|e| ClimbError::io("cannot read", &file, e))? != *text {
+                return Err(ClimbError::Changed(format!("scratch copy of {path}")));
             }
         }
         Ok(())
@@ -99,15 +99,15 @@ impl Scratch {
 ///
 /// # Errors
 /// `Defect` when an edit does not fit.
-pub fn mutated(edits: &[Edit], texts: &Texts) -> Result<Texts, LadderError> {
+pub fn mutated(edits: &[Edit], texts: &Texts) -> Result<Texts, ClimbError> {
     let mut out = Texts::new();
     for edit in edits.iter().rev() {
         let text = match out.get(&edit.file).or_else(|| texts.get(&edit.file)) {
             Some(text) => text.clone(),
-            None => return Err(LadderError::Defect(format!("an edit of {}, which is no source", edit.file))),
+            None => return Err(ClimbError::Defect(format!("an edit of {}, which is no source", edit.file))),
         };
         if text.get(edit.span.clone()) != Some(edit.old.as_bytes()) {
-            return Err(LadderError::Defect(format!("an edit of {} at {:?} does not fit", edit.file, edit.span)));
+            return Err(ClimbError::Defect(format!("an edit of {} at {:?} does not fit", edit.file, edit.span)));
         }
         let mut new = text[..edit.span.start].to_vec();
         new.extend_from_slice(edit.new.as_bytes());
@@ -147,6 +147,6 @@ mod tests {
         let folder = tempfile::tempdir().expect("temporary folder");
         let scratch = Scratch::new(folder.path().join("w0"), &texts).expect("scratch");
         std::fs::write(scratch.tree().join("k.hip"), "rewritten").expect("written");
-        assert!(matches!(scratch.restore(&[], &texts), Err(LadderError::Changed(_))));
+        assert!(matches!(scratch.restore(&[], &texts), Err(ClimbError::Changed(_))));
     }
 }

@@ -1,6 +1,6 @@
 //! One mutant from edit to record. Refuses to weaken a bar, and to call killed what never ran.
 
-use super::LadderError;
+use super::ClimbError;
 use super::build::{Builder, Mutant, Unit};
 use super::gate::{Gate, Shot};
 use super::record::{Kill, Near, RungRecord, State};
@@ -58,8 +58,8 @@ impl Sight {
     ///
     /// # Errors
     /// `Gate` when the case could not be run for a reason that is not the mutant's.
-    pub fn absorb(&mut self, shot: Shot, id: &str, at: usize) -> Result<bool, LadderError> {
-        let broke = |why: String| LadderError::Gate { at: id.to_string(), why };
+    pub fn absorb(&mut self, shot: Shot, id: &str, at: usize) -> Result<bool, ClimbError> {
+        let broke = |why: String| ClimbError::Gate { at: id.to_string(), why };
         self.used.push(at);
         let kill = match shot {
             Shot::Judged(record) => {
@@ -185,7 +185,7 @@ fn out_of_reach(need: Need, bed: &Bed) -> Option<String> {
 ///
 /// # Errors
 /// What is no result of the rung: files, compilers, a board that does not open, a changed reference.
-pub fn source(rung: &Rung, edits: &[Edit], bed: &Bed, scratch: &Scratch) -> Result<RungRecord, LadderError> {
+pub fn source(rung: &Rung, edits: &[Edit], bed: &Bed, scratch: &Scratch) -> Result<RungRecord, ClimbError> {
     let mut record = blank(rung, bed.texts);
     let units = reached(edits, rung, bed);
     let ops: BTreeSet<&str> =
@@ -211,7 +211,7 @@ pub fn source(rung: &Rung, edits: &[Edit], bed: &Bed, scratch: &Scratch) -> Resu
         // A full disk or a dying compiler also refuses: then it refuses the original too.
         for (unit, _) in &units {
             if let Mutant::Broken(output) = bed.builder.mutant(scratch, unit, false)? {
-                return Err(LadderError::Control { file: unit.file.clone(), output });
+                return Err(ClimbError::Control { file: unit.file.clone(), output });
             }
         }
     }
@@ -232,7 +232,7 @@ fn attempt(
     scratch: &Scratch,
     sight: &mut Sight,
     record: &mut RungRecord,
-) -> Result<State, LadderError> {
+) -> Result<State, ClimbError> {
     let mut same = true;
     for (unit, places) in units {
         let begun = Instant::now();
@@ -244,7 +244,7 @@ fn attempt(
             }
         };
         record.build_ms += ms(begun);
-        let digest = code::digest(&plain.object).map_err(LadderError::Defect)?;
+        let digest = code::digest(&plain.object).map_err(ClimbError::Defect)?;
         if digest == unit.code {
             continue;
         }
@@ -283,7 +283,7 @@ fn volley(
     places: &[usize],
     sight: &mut Sight,
     record: &mut RungRecord,
-) -> Result<bool, LadderError> {
+) -> Result<bool, ClimbError> {
     let begun = Instant::now();
     let mut images = bed.images.clone();
     for symbol in &unit.symbols {

@@ -171,6 +171,26 @@ pub fn library_of(request: &Request, kernels: &[Kernel]) -> Result<Library, Buil
     library(request, &unit, kernels, divergent, request.sanitise)
 }
 
+/// Compiles the simulator's header ahead of many builds: a header beside the result to put before a unit with `-include`. `None` with
+/// a compiler that does it in another way.
+///
+/// # Errors
+/// When our own header does not compile, or the file cannot be written.
+pub fn precompiled(request: &Request) -> Result<Option<PathBuf>, BuildError> {
+    if is_clang(request) {
+        return Ok(None);
+    }
+    let header = request.out.join("ahead.h");
+    write(&header, "#include <hip/hip_runtime.h>\n")?;
+    let mut compile = compiler(request);
+    if request.sanitise {
+        compile.args(SANITISE_FLAGS).args(GCC_SANITISE);
+    }
+    compile.arg("-x").arg("c++-header").arg(&header).arg("-o").arg(request.out.join("ahead.h.gch"));
+    run(compile, request)?;
+    Ok(Some(header))
+}
+
 fn stem(source: &Path) -> String {
     source.file_stem().map_or_else(|| "unit".into(), |s| s.to_string_lossy().into_owned())
 }

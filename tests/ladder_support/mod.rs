@@ -3,7 +3,7 @@
 
 use assay::ladder::record::{LadderReport, RungRecord, State};
 use assay::ladder::rung::{Edit, Fault, HostFault, Origin, Rung};
-use assay::ladder::{LadderError, Lane, Options, Plan, Sources, run};
+use assay::ladder::{ClimbError, Lane, Options, Plan, Sources, run};
 use std::path::Path;
 
 /// A rung that replaces `old`, which must stand once in `file`.
@@ -64,7 +64,7 @@ pub fn plan(rungs: Vec<Rung>, sources: Sources, lane: Lane) -> Plan {
 }
 
 /// Runs without a display.
-pub fn quietly(options: &Options, plan: &Plan) -> Result<LadderReport, LadderError> {
+pub fn quietly(options: &Options, plan: &Plan) -> Result<LadderReport, ClimbError> {
     run(options, plan, &mut |_| {})
 }
 

@@ -1,6 +1,6 @@
 //! Which units and cases a ladder is about. Refuses to build what no rung concerns.
 
-use super::LadderError;
+use super::ClimbError;
 use super::build::{Builder, Unit};
 use super::plan::Plan;
 use super::rung::Fault;
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// # Errors
 /// `Control` when a source cannot be scanned.
-pub fn concerned(plan: &Plan, builder: &Builder, base: &Scratch) -> Result<(Vec<Case>, Vec<Unit>), LadderError> {
+pub fn concerned(plan: &Plan, builder: &Builder, base: &Scratch) -> Result<(Vec<Case>, Vec<Unit>), ClimbError> {
     let units = scanned(plan, builder, base)?;
     let op_of: BTreeMap<String, &'static str> =
         ops::REGISTRY.iter().flat_map(|op| op.kernels().into_iter().map(|k| (k.symbol, op.name()))).collect();
@@ -44,7 +44,7 @@ pub fn concerned(plan: &Plan, builder: &Builder, base: &Scratch) -> Result<(Vec<
 }
 
 /// Every unit of the sources; a symbol that an overlay defines is launched from there.
-fn scanned(plan: &Plan, builder: &Builder, base: &Scratch) -> Result<Vec<Unit>, LadderError> {
+fn scanned(plan: &Plan, builder: &Builder, base: &Scratch) -> Result<Vec<Unit>, ClimbError> {
     let is_unit = |path: &&String| path.ends_with(".hip") || path.ends_with(".cu");
     let mut files: Vec<&String> = plan.sources.texts.keys().filter(is_unit).collect();
     files.sort_by_key(|file| !plan.sources.files.contains_key(*file));
@@ -67,10 +67,10 @@ fn scanned(plan: &Plan, builder: &Builder, base: &Scratch) -> Result<Vec<Unit>, 
 ///
 /// # Errors
 /// `Control` when one does not compile.
-pub fn build(units: &mut [Unit], builder: &Builder, base: &Scratch, jobs: usize) -> Result<(), LadderError> {
+pub fn build(units: &mut [Unit], builder: &Builder, base: &Scratch, jobs: usize) -> Result<(), ClimbError> {
     let slots: Vec<Mutex<&mut Unit>> = units.iter_mut().map(Mutex::new).collect();
     let next = AtomicUsize::new(0);
-    let work = || -> Result<(), LadderError> {
+    let work = || -> Result<(), ClimbError> {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = slots.get(at) else { return Ok(()) };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Why there is no outcome.
 #[derive(Debug, thiserror::Error)]
-pub enum LadderError {
+pub enum ClimbError {
     /// Out folder, board id or signals.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -65,7 +65,7 @@ pub enum LadderError {
     Defect(String),
 }
 
-impl LadderError {
+impl ClimbError {
     /// An I/O error with its path.
     pub(crate) fn io(what: &'static str, path: &Path, error: std::io::Error) -> Self {
         Self::Io { what, path: path.to_path_buf(), why: error.to_string() }
