@@ -1,13 +1,20 @@
 //! `assay ladder`.
 
+use super::ladder_select::{self, SelectArgs};
 use super::run::{DEFAULT_BOARD, own_binary};
 use super::{Cli, Command, Console, Stop, ladder_display};
+use crate::ladder::catalogue::Catalogue;
 use crate::ladder::{self, ClimbError, Lane, Options, Plan, Sources};
 use clap::Parser;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args, Clone, Debug, PartialEq)]
 pub(super) struct Args {
+    #[command(flatten)]
+    select: SelectArgs,
+    /// Print the rungs and climb none.
+    #[arg(long)]
+    list: bool,
     /// Simulated board: sim:PROFILE, a built-in profile (`assay doctor` lists them) or the path of a profile file.
     #[arg(long, value_name = "ID", default_value = DEFAULT_BOARD, help_heading = "Where")]
     board: String,
@@ -30,7 +37,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR", default_value = "assay-out", help_heading = "Output")]
     out: PathBuf,
     /// Go on from the journal in DIR, with the rungs, board and options it was started with.
-    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["out", "board", "kernels", "lane", "all_bars", "min_score"])]
+    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["out", "board", "kernels", "lane", "all_bars", "min_score", "ids", "ops", "files", "diff", "sample", "seed", "named", "generated", "ladders", "list"])]
     resume: Option<PathBuf>,
     /// Write the report as Markdown to FILE, too.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -57,6 +64,11 @@ pub(super) fn main(args: Args, console: &mut Console) -> Result<u8, Stop> {
         None => (args, std::env::args().collect()),
         Some(out) => resumed(args, &out)?,
     };
+    if args.list {
+        let sources = Sources::read(args.kernels.as_deref())?;
+        ladder_select::list(&args.select.catalogue(&sources, args.kernels.as_deref())?, args.json, console);
+        return Ok(0);
+    }
     let plan = plan(&args)?;
     let options = options(&args, command)?;
     let mut display = ladder_display::Display::new(console, args.json);
@@ -91,7 +103,8 @@ fn resumed(now: Args, out: &Path) -> Result<(Args, Vec<String>), Stop> {
 fn plan(args: &Args) -> Result<Plan, Stop> {
     let sources = Sources::read(args.kernels.as_deref())?;
     let cases = lane(args).cases(crate::run::DEFAULT_SEED)?;
-    Ok(Plan { sources, cases, ..Plan::default() })
+    let Catalogue { rungs, stale, equivalent } = args.select.catalogue(&sources, args.kernels.as_deref())?;
+    Ok(Plan { rungs, stale, equivalent, sources, cases })
 }
 
 fn lane(args: &Args) -> Lane {

@@ -7,6 +7,7 @@ mod doctor;
 mod explain;
 mod ladder;
 mod ladder_display;
+mod ladder_select;
 mod list;
 mod ops;
 mod power;

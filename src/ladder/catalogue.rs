@@ -288,8 +288,34 @@ fn is_unit(file: &str) -> bool {
 
 /// Units, and every file that one of them includes, directly or through others.
 fn reached(files: &[(&String, String)]) -> BTreeSet<String> {
+    reached_from(files.iter().map(|(f, _)| (*f).clone()).filter(|f| is_unit(f)).collect(), files)
+}
+
+/// Ops by the file that their kernels are made of: those whose kernel symbols a unit spells out, or the beginning of one, as macros
+/// that paste names do.
+pub fn ops_by_file(texts: &Texts) -> BTreeMap<String, Vec<String>> {
+    let own = |file: &&String| !TARGETS.iter().any(|t| file.starts_with(t));
+    let files: Vec<(&String, String)> =
+        texts.iter().filter(|(f, _)| own(f)).map(|(f, t)| (f, String::from_utf8_lossy(t).into_owned())).collect();
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (unit, text) in files.iter().filter(|(f, _)| is_unit(f)) {
+        let stem = Path::new(unit).file_stem().and_then(|s| s.to_str()).unwrap_or_default();
+        for op in REGISTRY {
+            let kernels = op.kernels();
+            let spelled = |k: &crate::ops::KernelSig| words(text, &k.symbol) > 0;
+            let pasted = stem.strip_prefix(op.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
+            if pasted || kernels.iter().any(spelled) {
+                for file in reached_from(vec![(*unit).clone()], &files) {
+                    all.entry(file).or_default().insert(op.name().to_string());
+                }
+            }
+        }
+    }
+    all.into_iter().map(|(file, ops)| (file, ops.into_iter().collect())).collect()
+}
+
+fn reached_from(mut todo: Vec<String>, files: &[(&String, String)]) -> BTreeSet<String> {
     let mut seen: BTreeSet<String> = BTreeSet::new();
-    let mut todo: Vec<String> = files.iter().map(|(f, _)| (*f).clone()).filter(|f| is_unit(f)).collect();
     while let Some(file) = todo.pop() {
         let Some((_, text)) = files.iter().find(|(f, _)| **f == file) else { continue };
         if seen.insert(file) {

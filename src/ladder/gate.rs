@@ -10,6 +10,7 @@ use crate::run::boards::Named;
 use crate::run::device::Device;
 use crate::run::job::{self, Bench, Death, Job};
 use crate::run::judging;
+use crate::run::kernels::needed;
 use crate::run::protocol::Built;
 use crate::run::tamper::Tamper;
 use crate::suite::Case;
@@ -48,6 +49,8 @@ pub struct GateCase {
     pub case: Case,
     /// Kernels it launches; none for a case of size 0.
     pub symbols: BTreeSet<String>,
+    /// Kernels without which it proves nothing; for a case of size 0 every kernel of its op.
+    needed: Vec<String>,
     /// Elements of its largest buffer.
     pub elements: usize,
     /// Set by the control arm.
@@ -134,7 +137,7 @@ impl Gate {
 
     /// The prepared case; prepared now when it is the first time, large, or the harness is tampered with.
     fn job(&self, at: usize, bench: &Bench) -> Result<Result<Arc<Job>, job::Refusal>, ClimbError> {
-        let untouched = bench.tamper == Tamper::None && self.cases[at].symbols.iter().all(|s| is_built(bench, s));
+        let untouched = bench.tamper == Tamper::None && self.cases[at].needed.iter().all(|s| is_built(bench, s));
         if untouched && let Some(job) = self.lock().0.get(&at) {
             return Ok(Ok(Arc::clone(job)));
         }
@@ -203,9 +206,11 @@ fn is_built(bench: &Bench, symbol: &str) -> bool {
 }
 
 fn gate_case(case: Case) -> Option<GateCase> {
-    let plan = ops::find(&case.op)?.plan(&case.params).ok()?;
+    let op = ops::find(&case.op)?;
+    let plan = op.plan(&case.params).ok()?;
     Some(GateCase {
         symbols: plan.launches.iter().map(|l| l.symbol.clone()).collect(),
+        needed: needed(op, &plan),
         elements: plan.args.iter().map(|a| a.view.len()).max().unwrap_or(0),
         case,
         green: OnceLock::new(),

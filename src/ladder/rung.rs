@@ -94,6 +94,16 @@ pub struct Rung {
     pub line: usize,
 }
 
+impl Rung {
+    /// Files that it edits.
+    pub fn files(&self) -> Vec<&str> {
+        match &self.fault {
+            Fault::Source(edits) => edits.iter().map(|e| e.file.as_str()).collect(),
+            Fault::Host(_) => vec![],
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {

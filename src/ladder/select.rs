@@ -26,7 +26,7 @@ pub struct Choice {
 /// The rungs that are asked for, in their order. `ops_of` gives the ops that a file serves.
 pub fn select(rungs: Vec<Rung>, choice: &Choice, ops_of: &dyn Fn(&str) -> Vec<String>) -> Vec<Rung> {
     let wanted = |r: &Rung| {
-        let files = files(r);
+        let files = r.files();
         let ops = if r.ops.is_empty() { files.iter().flat_map(|f| ops_of(f)).collect() } else { r.ops.clone() };
         (choice.ids.is_empty() || choice.ids.contains(&r.id))
             && (choice.ops.is_empty() || choice.ops.iter().any(|op| ops.contains(op)))
@@ -38,13 +38,6 @@ pub fn select(rungs: Vec<Rung>, choice: &Choice, ops_of: &dyn Fn(&str) -> Vec<St
     match choice.sample {
         Some((number, seed)) => sample(rungs, number, seed),
         None => rungs,
-    }
-}
-
-fn files(r: &Rung) -> Vec<&str> {
-    match &r.fault {
-        Fault::Source(edits) => edits.iter().map(|e| e.file.as_str()).collect(),
-        Fault::Host(_) => vec![],
     }
 }
 
@@ -64,7 +57,7 @@ fn sample(rungs: Vec<Rung>, number: usize, seed: u64) -> Vec<Rung> {
     let mut order: Vec<usize> = (0..generated.len()).collect();
     order.sort_by_key(|&i| {
         let r = &generated[i];
-        (r.operator.clone(), files(r).first().map(|f| f.to_string()), key(&r.id))
+        (r.operator.clone(), r.files().first().map(|f| f.to_string()), key(&r.id))
     });
     let total = order.len();
     let number = number.min(total);

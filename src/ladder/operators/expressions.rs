@@ -115,9 +115,7 @@ fn unary(node: Node, site: &Site, found: &mut Vec<Change>) {
 fn cast(node: Node, site: &Site, found: &mut Vec<Change>) {
     let Some(kind) = node.child_by_field_name("type") else { return };
     let narrower = match site.of(kind) {
-        "float" | "double" => "int",
-        "unsigned short" => "unsigned char",
-        "unsigned" | "unsigned int" => "unsigned char",
+        "float" | "double" | "unsigned short" | "unsigned" | "unsigned int" => "unsigned char",
         _ => return,
     };
     found.push(site.change("cast", Some(11), kind, narrower));

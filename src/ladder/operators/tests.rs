@@ -41,7 +41,7 @@ fn every_operator_changes_exactly_what_it_says() {
         ("relational", &["<><=", "<><=", ">>>=", "<><="]),
         ("barrier", &["__syncthreads();>;"]),
         ("unary", &["-x>(x)"]),
-        ("cast", &["float>int"]),
+        ("cast", &["float>unsigned char"]),
         ("function", &["sqrtf(total)>(total)"]),
         ("arguments", &["rows, cols>cols, rows"]),
         ("stride", &["x_stride>cols", "x_stride>cols"]),
