@@ -5,14 +5,22 @@
 #include <hip/hip_runtime.h>
 #include <assay/elementwise.h>
 
-#define ADD(name, In, Out) \
+using namespace assay;
+
+template <typename In, typename Out>
+static __device__ inline void add(const In* a, const In* b, Out* out, long long rows, long long cols, long long a_stride,
+                                  long long b_stride, long long out_stride) {
+  for (long long i = first_element(); i < rows * cols; i += element_step()) {
+    const Place at = place(i, cols);
+    const float sum = load(a, at.row * a_stride + at.col) + load(b, at.row * b_stride + at.col);
+    store(out, at.row * out_stride + at.col, sum);
+  }
+}
+
+#define ADD(name, In, Out)                                                                            \
   extern "C" __global__ void name(const In* a, const In* b, Out* out, long long rows, long long cols, \
-                                  long long a_stride, long long b_stride, long long out_stride) { \
-    for (long long i = assay::first_element(); i < rows * cols; i += assay::element_step()) { \
-      const assay::Place at = assay::place(i, cols); \
-      const float sum = assay::decode(a[at.row * a_stride + at.col]) + assay::decode(b[at.row * b_stride + at.col]); \
-      out[at.row * out_stride + at.col] = assay::encode(sum, Out()); \
-    } \
+                                  long long a_stride, long long b_stride, long long out_stride) {     \
+    add(a, b, out, rows, cols, a_stride, b_stride, out_stride);                                       \
   }
 
 ASSAY_FOR_EACH_PAIR(ADD, add)

@@ -5,26 +5,34 @@
 #include <hip/hip_runtime.h>
 #include <assay/elementwise.h>
 
+using namespace assay;
+
 static __device__ inline float moved(float x, float) { return x; }
-static __device__ inline assay::bf16 moved(assay::bf16 x, assay::bf16) { return x; }
+static __device__ inline bf16 moved(bf16 x, bf16) { return x; }
 template <typename In, typename Out>
 static __device__ inline Out moved(In x, Out out) {
-  return assay::encode(assay::decode(x), out);
+  return encode(decode(x), out);
 }
 
-#define EMBEDDING_BY(name, Index, In, Out) \
+template <typename Index, typename In, typename Out>
+static __device__ inline void embedding(const Index* ids, const In* table, Out* out, long long tokens, long long hidden,
+                                        long long vocab, long long table_stride, long long out_stride) {
+  for (long long i = first_element(); i < tokens * hidden; i += element_step()) {
+    const Place at = place(i, hidden);
+    long long id = ids[at.row];
+    id = id < 0 ? 0 : id >= vocab ? vocab - 1 : id;
+    out[at.row * out_stride + at.col] = moved(table[id * table_stride + at.col], Out());
+  }
+}
+
+#define EMBEDDING_BY(name, Index, In, Out)                                                       \
   extern "C" __global__ void name(const Index* ids, const In* table, Out* out, long long tokens, \
-                                  long long hidden, long long vocab, long long table_stride, \
-                                  long long out_stride) { \
-    for (long long i = assay::first_element(); i < tokens * hidden; i += assay::element_step()) { \
-      const assay::Place at = assay::place(i, hidden); \
-      long long id = ids[at.row]; \
-      id = id < 0 ? 0 : id >= vocab ? vocab - 1 : id; \
-      out[at.row * out_stride + at.col] = moved(table[id * table_stride + at.col], Out()); \
-    } \
+                                  long long hidden, long long vocab, long long table_stride,     \
+                                  long long out_stride) {                                        \
+    embedding(ids, table, out, tokens, hidden, vocab, table_stride, out_stride);                 \
   }
 
-#define EMBEDDING(name, In, Out) \
+#define EMBEDDING(name, In, Out)         \
   EMBEDDING_BY(name##_i32, int, In, Out) \
   EMBEDDING_BY(name##_i64, long long, In, Out)
 

@@ -4,13 +4,21 @@
 #include <hip/hip_runtime.h>
 #include <assay/elementwise.h>
 
-#define MUL_SCALAR(name, In, Out) \
+using namespace assay;
+
+template <typename In, typename Out>
+static __device__ inline void mul_scalar(const In* x, Out* out, float s, long long rows, long long cols, long long x_stride,
+                                         long long out_stride) {
+  for (long long i = first_element(); i < rows * cols; i += element_step()) {
+    const Place at = place(i, cols);
+    store(out, at.row * out_stride + at.col, load(x, at.row * x_stride + at.col) * s);
+  }
+}
+
+#define MUL_SCALAR(name, In, Out)                                                                 \
   extern "C" __global__ void name(const In* x, Out* out, float s, long long rows, long long cols, \
-                                  long long x_stride, long long out_stride) { \
-    for (long long i = assay::first_element(); i < rows * cols; i += assay::element_step()) { \
-      const assay::Place at = assay::place(i, cols); \
-      out[at.row * out_stride + at.col] = assay::encode(assay::decode(x[at.row * x_stride + at.col]) * s, Out()); \
-    } \
+                                  long long x_stride, long long out_stride) {                     \
+    mul_scalar(x, out, s, rows, cols, x_stride, out_stride);                                      \
   }
 
 ASSAY_FOR_EACH_PAIR(MUL_SCALAR, mul_scalar)

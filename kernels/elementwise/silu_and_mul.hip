@@ -6,16 +6,24 @@
 #include <hip/hip_runtime.h>
 #include <assay/elementwise.h>
 
-#define SILU_AND_MUL(name, In, Out) \
+using namespace assay;
+
+template <typename In, typename Out>
+static __device__ inline void silu_and_mul(const In* x, Out* out, long long rows, long long cols, long long x_stride,
+                                           long long out_stride) {
+  for (long long i = first_element(); i < rows * cols; i += element_step()) {
+    const Place at = place(i, cols);
+    const In* row = x + at.row * x_stride;
+    const float g = load(row, at.col);
+    const float s = narrowed<In>(g / (1.0f + expf(-g)));
+    store(out, at.row * out_stride + at.col, s * load(row, cols + at.col));
+  }
+}
+
+#define SILU_AND_MUL(name, In, Out)                                                                          \
   extern "C" __global__ void name(const In* x, Out* out, long long rows, long long cols, long long x_stride, \
-                                  long long out_stride) { \
-    for (long long i = assay::first_element(); i < rows * cols; i += assay::element_step()) { \
-      const assay::Place at = assay::place(i, cols); \
-      const In* row = x + at.row * x_stride; \
-      const float g = assay::decode(row[at.col]); \
-      const float s = assay::narrowed<In>(g / (1.0f + expf(-g))); \
-      out[at.row * out_stride + at.col] = assay::encode(s * assay::decode(row[cols + at.col]), Out()); \
-    } \
+                                  long long out_stride) {                                                    \
+    silu_and_mul(x, out, rows, cols, x_stride, out_stride);                                                  \
   }
 
 ASSAY_FOR_EACH_PAIR(SILU_AND_MUL, silu_and_mul)

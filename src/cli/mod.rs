@@ -5,6 +5,9 @@ mod console;
 mod display;
 mod doctor;
 mod explain;
+mod ladder;
+mod ladder_display;
+mod ladder_select;
 mod list;
 mod ops;
 mod power;
@@ -42,6 +45,8 @@ enum Command {
     Run(Box<run::Args>),
     /// Say what a board is, and which memory the host and kernels really reach.
     Survey(survey::Args),
+    /// Rebuild kernels with one deliberate fault each, and check that the gate goes red.
+    Ladder(Box<ladder::Args>),
     /// List planned cases.
     List(list::Args),
     /// List ops, or show what a kernel for an op must meet.
@@ -151,6 +156,7 @@ fn dispatch(command: Command, console: &mut Console) -> Result<u8, Stop> {
     match command {
         Command::Run(args) => run::main(*args, console),
         Command::Survey(args) => survey::main(&args, console),
+        Command::Ladder(args) => ladder::main(*args, console),
         Command::List(args) => list::main(&args, console),
         Command::Ops(args) => ops::main(&args, console),
         Command::Explain(args) => explain::main(&args, console),

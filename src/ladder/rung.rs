@@ -1,5 +1,6 @@
 //! A rung: one deliberate fault, where it comes from and what it needs to show. Plain data; refuses to build and to run.
 
+use serde::Deserialize;
 use std::fmt;
 use std::ops::Range;
 
@@ -30,7 +31,8 @@ pub struct Edit {
 }
 
 /// A fact of the board without which the fault cannot show: the rung is out of reach elsewhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Need {
     /// Waves of 64 lanes.
     Wave64,
@@ -39,7 +41,8 @@ pub enum Need {
 }
 
 /// A fault in the harness itself, made without a rebuild.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HostFault {
     /// No kernel is provided for the op.
     ProviderRemoved,
@@ -89,6 +92,16 @@ pub struct Rung {
     pub needs: Option<Need>,
     /// Line of the first edit, from 1; 0 for host faults.
     pub line: usize,
+}
+
+impl Rung {
+    /// Files that it edits.
+    pub fn files(&self) -> Vec<&str> {
+        match &self.fault {
+            Fault::Source(edits) => edits.iter().map(|e| e.file.as_str()).collect(),
+            Fault::Host(_) => vec![],
+        }
+    }
 }
 
 impl fmt::Display for Origin {

@@ -1,5 +1,6 @@
 //! The JSON documents of the commands besides `report.json`, in its vocabulary, and the schema of them all.
 
+use crate::ladder::record::{LadderReport, Line as LadderLine};
 use crate::record::{Assertion, BoardInfo, Line, Planned, Report, SCHEMA, Tool, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -190,6 +191,8 @@ enum Document {
     Explain(Box<ExplainDoc>),
     Power(Box<super::PowerDoc>),
     JournalLine(Line),
+    Ladder(Box<LadderReport>),
+    LadderLine(LadderLine),
 }
 
 /// JSON schema (2020-12) of every document: `report.json`, a line of `journal.jsonl`, and what each `--json` prints.

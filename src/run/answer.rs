@@ -22,6 +22,15 @@ pub fn inputs(plan: &Plan, case: &Case) -> Inputs {
     Inputs::new(bytes.collect())
 }
 
+/// Inputs of the same sizes that are all zero: a fault of the harness that the ladder plants.
+pub(crate) fn zeroed(plan: &Plan) -> Inputs {
+    let bytes = plan.args.iter().map(|arg| match &arg.fill {
+        Some(_) => vec![0; arg.view.len() * arg.view.dtype.size()],
+        None => vec![],
+    });
+    Inputs::new(bytes.collect())
+}
+
 /// What the op makes of them.
 pub fn answer(op: &dyn Contract, case: &Case, plan: &Plan, inputs: &Inputs) -> Answer {
     let reference = op.reference(&case.params, plan, inputs);

@@ -1,10 +1,11 @@
 //! Runs a prepared case on a board by its launch plan. Refuses to judge and to retry.
 
 use super::boards::Open;
-use super::job::{Bench, Job, Pass, Ran, Refusal, Snapshot};
+use super::job::{Bench, Death, Job, Pass, Ran, Refusal, Snapshot};
 use super::judging;
 use super::mock::{self, Act};
 use super::protocol::Built;
+use super::tamper::Tamper;
 use crate::board::{
     Board, BoardError, Bound, Buffer, Deadline, Extent, Image, Kind, LaunchCmd, Mode, Module, ThreadOrder,
 };
@@ -90,6 +91,16 @@ enum Step {
 }
 
 fn refusal(step: Step, error: &BoardError, bench: &Bench) -> Refusal {
+    let death = match error {
+        BoardError::Deadline { .. } => Some(Death::Hang),
+        BoardError::Fault { .. } | BoardError::Lost { .. } | BoardError::Launch { .. } => Some(Death::Crash),
+        BoardError::Refused { .. } if step == Step::Run => Some(Death::Crash),
+        _ => None,
+    };
+    Refusal { death, ..said(step, error, bench) }
+}
+
+fn said(step: Step, error: &BoardError, bench: &Bench) -> Refusal {
     match (step, error) {
         (_, BoardError::Deadline { state, .. }) => {
             let limit = bench.options.timeout.as_millis();
@@ -168,12 +179,15 @@ fn run_passes(
 ) -> Result<Ran, BoardError> {
     for pass in passes {
         board.copy_in(buffer, 0, job.image(pass.poison));
-        for launch in &job.plan.launches {
+        if bench.tamper == Tamper::DrainRemoved {
+            board.copy_out(buffer, 0, job.region.bytes);
+        }
+        for launch in job.plan.launches.iter().skip(usize::from(bench.tamper == Tamper::LaunchSkipped)) {
             let module = modules.get(&launch.symbol).map_or(0, |m| m.0);
             let args = launch.args.iter().map(|a| bound(*a, buffer, job)).collect();
             board.launch(LaunchCmd {
                 module,
-                kernel: launch.symbol.clone(),
+                kernel: bench.tamper.kernel(&launch.symbol).to_string(),
                 grid: launch.grid,
                 block: launch.block,
                 lds: launch.lds,
@@ -181,7 +195,9 @@ fn run_passes(
                 mode: Mode { order: pass.order, sanitise: pass.sanitise && has_sanitised(bench, &launch.symbol) },
             });
         }
-        board.copy_out(buffer, 0, job.region.bytes);
+        if bench.tamper != Tamper::DrainRemoved {
+            board.copy_out(buffer, 0, job.region.bytes);
+        }
     }
     let done = board.wait(Deadline::after(bench.options.timeout))?;
     let launches = job.plan.launches.len();

@@ -1,6 +1,7 @@
 //! One case, prepared: plan, inputs, reference, oracle, region, images. Refuses to touch a board and to decide.
 
 use super::protocol::Built;
+use super::tamper::Tamper;
 use super::{Options, answer, bytemap, mock};
 use crate::board::{Facts, Finding, ThreadOrder};
 use crate::fixture::place::{self, Content, Poison, Region, Space};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Cases below this many elements have one of their launches sanitised.
-const SANITISED_BELOW: usize = 65_536;
+pub const SANITISED_BELOW: usize = 65_536;
 /// Simulated seconds beyond which a case is left to hardware.
 const SIMULATED_SECONDS: f64 = 5.0;
 /// Largest tile for which guards are made.
@@ -31,6 +32,17 @@ pub struct Bench {
     pub facts: Facts,
     /// Set on the mock board.
     pub mock: Option<mock::Script>,
+    /// What the ladder does to the harness.
+    pub tamper: Tamper,
+}
+
+/// How a kernel kept a case from ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Death {
+    /// A fault, a lost device, a launch that was refused.
+    Crash,
+    /// No completion by the deadline.
+    Hang,
 }
 
 /// Why a case has no device output.
@@ -40,17 +52,19 @@ pub struct Refusal {
     pub verdict: Verdict,
     /// The reason in the record.
     pub reason: String,
+    /// Set when it is the kernel's doing.
+    pub death: Option<Death>,
 }
 
 impl Refusal {
     /// An ERROR.
     pub fn error(reason: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Error, reason: reason.into() }
+        Self { verdict: Verdict::Error, reason: reason.into(), death: None }
     }
 
     /// A NOT-RUN.
     pub fn not_run(reason: impl Into<String>) -> Self {
-        Self { verdict: Verdict::NotRun, reason: reason.into() }
+        Self { verdict: Verdict::NotRun, reason: reason.into(), death: None }
     }
 }
 
@@ -139,7 +153,10 @@ pub fn prepare(case: &Case, bench: &Bench, spare: &mut Vec<Vec<u8>>) -> Result<B
     let region = lay_out(&plan, case.place, &bench.facts)
         .filter(|r| r.bytes as u64 <= bench.facts.memory)
         .ok_or_else(|| too_large(&plan, bench))?;
-    let inputs = answer::inputs(&plan, case);
+    let inputs = match bench.tamper {
+        Tamper::FixtureZeroed => answer::zeroed(&plan),
+        _ => answer::inputs(&plan, case),
+    };
     let written: Vec<_> = plan.args.iter().map(bytemap::written).collect();
     let maps = bytemap::maps(&plan, &region, &written);
     let images = paint(&plan, &region, &inputs, &written, spare);

@@ -13,24 +13,25 @@ pub mod answer;
 pub(crate) mod boards;
 mod bytemap;
 mod crew;
-mod device;
+pub(crate) mod device;
 mod dump;
 mod error;
 mod exchange;
-mod job;
+pub(crate) mod job;
 pub mod journal;
-mod judging;
+pub(crate) mod judging;
 pub(crate) mod kernels;
 mod ledger;
 mod lock;
 mod mock;
 mod options;
-mod out;
+pub(crate) mod out;
 mod plan;
 mod process;
-mod protocol;
+pub(crate) mod protocol;
 mod slate;
 mod supervisor;
+pub(crate) mod tamper;
 pub mod worker;
 
 pub use error::RunError;
@@ -192,7 +193,7 @@ fn jobs(options: &Options) -> usize {
 }
 
 /// Raises a flag on Ctrl-C and SIGTERM, and turns a file size limit into an error of the write.
-fn signals() -> Result<Arc<AtomicBool>, RunError> {
+pub(crate) fn signals() -> Result<Arc<AtomicBool>, RunError> {
     use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -243,7 +244,7 @@ fn reopen(journal: &Journal, path: &Path) -> Result<Writer, RunError> {
 
 fn start(folder: &OutFolder, header: &RunHeader, options: &Options) -> Result<Writer, RunError> {
     let path = folder.journal();
-    folder.clear()?;
+    folder.clear(&[journal::FILE, "report.json", "junit.xml"])?;
     let failed = |source| RunError::Folder { path: path.clone(), source };
     let mut writer = Writer::create(&path).map_err(failed)?;
     let line = protocol::line(&Line::Header(Box::new(header.clone()))).unwrap_or_default();

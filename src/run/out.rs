@@ -5,9 +5,6 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What a new run moves into `previous/`.
-const KEPT: [&str; 3] = [journal::FILE, "report.json", "junit.xml"];
-
 /// An out folder of ours until it is dropped (or the process dies: the kernel releases the lock).
 pub struct OutFolder {
     path: PathBuf,
@@ -37,13 +34,13 @@ impl OutFolder {
         self.path.join(journal::FILE)
     }
 
-    /// Moves what the run before left into `previous/`. Whatever is no regular file (a link, a device) stays.
+    /// Moves those of `names` that the run before left into `previous/`. Whatever is no regular file (a link, a device) stays.
     ///
     /// # Errors
     /// `Folder`.
-    pub fn clear(&self) -> Result<(), RunError> {
+    pub fn clear(&self, names: &[&str]) -> Result<(), RunError> {
         let previous = self.path.join("previous");
-        for name in KEPT {
+        for name in names {
             let from = self.path.join(name);
             if !from.symlink_metadata().is_ok_and(|m| m.is_file()) {
                 continue;

@@ -8,9 +8,10 @@ use super::exchange::Exchange;
 use super::job::{self, Bench, Job, Refusal, ms};
 use super::protocol::{self, Order, Setup};
 use super::slate::{Mark, Slate};
+use super::tamper::Tamper;
 use super::{DEFECT, boards, judging};
 use crate::board::Facts;
-use crate::record::{CaseRecord, Verdict};
+use crate::record::CaseRecord;
 use crate::suite::Case;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -136,7 +137,7 @@ fn work(setup: Setup, orders: &Receiver<Order>, finish: &AtomicBool, pipe: &Arc<
     };
     let mock = named.script();
     let facts = named.facts();
-    let bench = Arc::new(Bench { options, kernels, facts, mock });
+    let bench = Arc::new(Bench { options, kernels, facts, mock, tamper: Tamper::None });
     let exchange = Arc::new(Exchange::default());
     let (opened_to, opened) = channel::<Result<Facts, String>>();
     let hangs = Arc::new(AtomicBool::new(false));
@@ -344,6 +345,6 @@ fn record_panics() {
 fn caught<T>(f: impl FnOnce() -> T) -> Result<T, Refusal> {
     catch_unwind(AssertUnwindSafe(f)).map_err(|_| {
         let what = PANIC.with(|p| p.borrow_mut().take()).unwrap_or_default();
-        Refusal { verdict: Verdict::Error, reason: format!("{DEFECT}, please report it: {what}") }
+        Refusal::error(format!("{DEFECT}, please report it: {what}"))
     })
 }

@@ -73,7 +73,7 @@ pub(super) fn hint<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) -> 
 }
 
 /// Up to three of `valid` that resemble `word`, nearest first.
-pub(super) fn nearest<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let lower = word.to_lowercase();
     let mut scored: Vec<(f64, &str)> = valid
         .into_iter()

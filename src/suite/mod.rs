@@ -14,6 +14,7 @@ mod values;
 
 pub use bars::{FIXED_BARS, LIMIT_BARS};
 pub use error::SuiteError;
+pub(crate) use error::nearest;
 pub use expand::MAX_CASES;
 pub use filter::Filter;
 pub use id::{case_id, find as find_op, param_text, parse_id};

@@ -31,6 +31,8 @@ pub struct Request<'a> {
     pub out: &'a Path,
     /// Build the sanitised twin too.
     pub sanitise: bool,
+    /// Compiler flags besides [`FLAGS`].
+    pub extra: &'a [String],
 }
 
 /// What came of it.
@@ -42,6 +44,17 @@ pub struct Built {
     pub kernels: Vec<Kernel>,
     /// Every file that the unit includes, the source first; system headers too.
     pub dependencies: Vec<PathBuf>,
+    /// Compiler warnings.
+    pub log: String,
+}
+
+/// One library of a unit: plain or sanitised.
+#[derive(Clone, Debug)]
+pub struct Library {
+    /// The library.
+    pub path: PathBuf,
+    /// The relocatable object it was linked from.
+    pub object: Vec<u8>,
     /// Compiler warnings.
     pub log: String,
 }
@@ -143,9 +156,39 @@ pub fn build(request: &Request) -> Result<Built, BuildError> {
         let twin = request.sanitise.then(|| s.spawn(|| one(true)));
         (one(false), twin.map(|t| t.join().expect("the build thread does not panic")))
     });
-    let (path, log) = plain?;
-    let sanitised = twin.transpose()?.map(|(path, _)| path);
-    Ok(Built { image: Image { path, sanitised }, kernels, dependencies, log })
+    let plain = plain?;
+    let sanitised = twin.transpose()?.map(|twin| twin.path);
+    Ok(Built { image: Image { path: plain.path, sanitised }, kernels, dependencies, log: plain.log })
+}
+
+/// Builds one library of a source whose kernels an earlier [`scan`] found; a mutant of that source has the same ones.
+///
+/// # Errors
+/// As [`build`].
+pub fn library_of(request: &Request, kernels: &[Kernel]) -> Result<Library, BuildError> {
+    let unit = write_unit(request, kernels)?;
+    let divergent = scan::admits_divergence(&read(request.source)?);
+    library(request, &unit, kernels, divergent, request.sanitise)
+}
+
+/// Compiles the simulator's header ahead of many builds: a header beside the result to put before a unit with `-include`. `None` with
+/// a compiler that does it in another way.
+///
+/// # Errors
+/// When our own header does not compile, or the file cannot be written.
+pub fn precompiled(request: &Request) -> Result<Option<PathBuf>, BuildError> {
+    if is_clang(request) {
+        return Ok(None);
+    }
+    let header = request.out.join("ahead.h");
+    write(&header, "#include <hip/hip_runtime.h>\n")?;
+    let mut compile = compiler(request);
+    if request.sanitise {
+        compile.args(SANITISE_FLAGS).args(GCC_SANITISE);
+    }
+    compile.arg("-x").arg("c++-header").arg(&header).arg("-o").arg(request.out.join("ahead.h.gch"));
+    run(compile, request)?;
+    Ok(Some(header))
 }
 
 fn stem(source: &Path) -> String {
@@ -168,7 +211,7 @@ fn write(path: &Path, text: &str) -> Result<(), BuildError> {
 fn compiler(request: &Request) -> Command {
     let mut cmd = Command::new(request.compiler);
     cmd.args(FLAGS).env("LC_ALL", "C");
-    cmd.args(if is_clang(request) { &[] } else { GCC_FLAGS });
+    cmd.args(if is_clang(request) { &[] } else { GCC_FLAGS }).args(request.extra);
     for dir in request.includes {
         cmd.arg("-I").arg(dir);
     }
@@ -219,7 +262,7 @@ fn library(
     kernels: &[Kernel],
     divergent: bool,
     sanitise: bool,
-) -> Result<(PathBuf, String), BuildError> {
+) -> Result<Library, BuildError> {
     let base = request.out.join(format!("{}{}", stem(request.source), if sanitise { ".san" } else { "" }));
     let with =
         |ext: &str| base.with_file_name(format!("{}.{ext}", base.file_name().unwrap_or_default().to_string_lossy()));
@@ -230,9 +273,9 @@ fn library(
     }
     compile.arg("-c").arg(unit).arg("-o").arg(&object);
     let (_, log) = run(compile, request)?;
-    let bytes = std::fs::read(&object).map_err(|e| io("reading", &object, e))?;
+    let made = std::fs::read(&object).map_err(|e| io("reading", &object, e))?;
     let names: Vec<&str> = kernels.iter().map(|k| k.symbol.as_str()).collect();
-    let usage = object::usage(&bytes, &names)
+    let usage = object::usage(&made, &names)
         .map_err(|why| BuildError::Object { source_file: request.source.display().to_string(), why })?;
     write(&stub, &object::stub(&usage, divergent, sanitise))?;
     let mut link = Command::new(request.compiler);
@@ -246,5 +289,5 @@ fn library(
         .arg("-lm");
     run(link, request)?;
     let _ = std::fs::remove_file(&object);
-    Ok((library, log))
+    Ok(Library { path: library, object: made, log })
 }

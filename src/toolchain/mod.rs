@@ -22,8 +22,9 @@ mod util;
 pub use doctor::{Check, doctor};
 pub use error::BuildError;
 pub use kernels::{KernelSet, in_parallel};
-pub use source::{Headers, KernelFile, candidates, user_kernel};
+pub use source::{Headers, KernelFile, candidates, embedded_sources, embedded_texts, files_below, user_kernel};
 pub use target::{AMD_TARGETS, Target};
+pub(crate) use util::write_whole;
 pub use util::{hex, sha256_file};
 
 use cache::Cache;

@@ -97,6 +97,7 @@ fn with_request<T>(
         compiler: &compiler.path,
         out,
         sanitise: true,
+        extra: &[],
     };
     step(&request).map_err(|error| match error {
         host::BuildError::NoKernel { .. } => Failure::NoKernel,

@@ -106,9 +106,24 @@ pub(crate) fn unpack_headers(cache: &Cache) -> Result<PathBuf, BuildError> {
     Ok(cache.unpack(&format!("headers-{}", tree_name(&files)), &files)?.join("include"))
 }
 
+/// Every embedded file that is text: its path below `kernels/`, with `/`, and its text.
+pub fn embedded_texts() -> impl Iterator<Item = (String, &'static str)> {
+    let (kernels, headers) = embedded();
+    let text =
+        |(path, bytes): &(&Path, &'static [u8])| Some((path.to_str()?.to_string(), std::str::from_utf8(bytes).ok()?));
+    kernels.iter().chain(headers).filter_map(text)
+}
+
 /// Paths of the embedded kernel sources below `kernels/`.
 pub fn embedded_paths() -> impl Iterator<Item = &'static Path> {
     embedded().0.iter().map(|(path, _)| *path)
+}
+
+/// Path below `kernels/` and contents of every embedded kernel source and of the headers that kernels share; not the targets' own.
+pub fn embedded_sources() -> impl Iterator<Item = (&'static Path, &'static [u8])> {
+    let (kernels, headers) = embedded();
+    let ours = |path: &Path| path.starts_with("include/assay") || !path.starts_with("include");
+    kernels.iter().chain(headers.iter().filter(move |(path, _)| ours(path))).copied()
 }
 
 /// One embedded kernel source, unpacked; `None` when there is none of that path.
@@ -159,6 +174,17 @@ pub fn candidates(folder: &Path) -> Result<Vec<KernelFile>, BuildError> {
     walk(&folder, &mut paths)?;
     paths.sort();
     paths.iter().filter(|p| is_kernel(p)).map(|p| user_kernel(p, vec![folder.clone()])).collect()
+}
+
+/// Files below `folder`, in order of path; hidden entries and links to folders are passed over.
+///
+/// # Errors
+/// `Io` when a folder cannot be read.
+pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    let mut paths = Vec::new();
+    walk(folder, &mut paths)?;
+    paths.sort();
+    Ok(paths)
 }
 
 /// Files below `folder`; hidden entries and links to folders are passed over.

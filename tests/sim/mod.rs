@@ -27,6 +27,7 @@ pub fn try_build(source: &str) -> Result<Kernels, host::BuildError> {
         headers: &headers,
         compiler: Path::new("c++"),
         out: dir.path(),
+        extra: &[],
         sanitise: true,
     })?;
     Ok(Kernels { image: built.image, dir })
