@@ -102,7 +102,7 @@ impl Reach<'_, '_> {
     }
 }
 
-/// Entries of the runtime table, in order. The stub jumps through it; the executor fills it.
+/// Entries of the library's runtime table, in order. The stub jumps through it; the executor fills it.
 const RUNTIME: &[&str] = &["assay_barrier", "assay_wave", "assay_atomic", "assay_fence"];
 
 /// Access sizes that have hooks of their own; reads first, then writes, in this order.
@@ -111,6 +111,8 @@ const READS: usize = RUNTIME.len();
 const WRITES: usize = READS + SIZES.len();
 const RANGE: usize = WRITES + SIZES.len();
 const MEMORY: usize = RANGE + 1;
+/// Bytes of the table.
+const TABLE: usize = 8 * (MEMORY + 1);
 
 /// The assembly that completes a library: dynamic shared memory, jumps into the executor, and the table of uses.
 pub fn stub(usage: &Usage, divergent: bool, sanitise: bool) -> String {
@@ -124,7 +126,7 @@ pub fn stub(usage: &Usage, divergent: bool, sanitise: bool) -> String {
     }
     let _ = write!(
         s,
-        "\t.zero {LDS_ROOM}\n\t.bss\n\t.balign 8\n\t.globl assay_runtime\n\t.protected assay_runtime\nassay_runtime:\n\t.zero 8\n\t.text\n"
+        "\t.zero {LDS_ROOM}\n\t.bss\n\t.balign 8\n\t.globl assay_runtime\n\t.protected assay_runtime\nassay_runtime:\n\t.zero {TABLE}\n\t.text\n"
     );
     // Lane state, C++ names. Defined here so that the sanitised unit can take it for constant and not instrument it.
     s.push_str("\t.bss\n\t.balign 16\n");
@@ -136,10 +138,8 @@ pub fn stub(usage: &Usage, divergent: bool, sanitise: bool) -> String {
         let offset = i * 8;
         // The return address goes along as one more argument of the atomic hook: it names the source line.
         let pc = if *name == "assay_atomic" { "\tmovq (%rsp), %rdx\n" } else { "" };
-        let _ = write!(
-            s,
-            "\t.globl {name}\n\t.hidden {name}\n{name}:\n{pc}\tmovq assay_runtime(%rip), %rax\n\tjmp *{offset}(%rax)\n"
-        );
+        let _ =
+            write!(s, "\t.globl {name}\n\t.hidden {name}\n{name}:\n{pc}\tjmp *assay_runtime+{offset}(%rip)\n");
     }
     if sanitise {
         hooks(&mut s);
@@ -159,13 +159,14 @@ fn hooks(s: &mut String) {
     let mut jump = |name: &str, before: &str, entry: usize| {
         let _ = write!(
             s,
-            "\t.globl {name}\n\t.hidden {name}\n{name}:\n{before}\tmovq assay_runtime(%rip), %rax\n\tjmp *{}(%rax)\n",
+            "\t.globl {name}\n\t.hidden {name}\n{name}:\n{before}\tjmp *assay_runtime+{}(%rip)\n",
             entry * 8
         );
     };
     let pc = "\tmovq (%rsp), %rdx\n";
     for (i, size) in SIZES.iter().enumerate() {
-        for kind in ["", "unaligned_", "volatile_"] {
+        // The plain ones are the unit's own, from `assay/watch.h`.
+        for kind in ["unaligned_", "volatile_"] {
             jump(&format!("__tsan_{kind}read{size}"), pc, READS + i);
             jump(&format!("__tsan_{kind}write{size}"), pc, WRITES + i);
         }

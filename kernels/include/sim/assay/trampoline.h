@@ -21,11 +21,19 @@ struct AssayKernel {
 struct AssayState {
     const uint3* thread;
     const uint3* block;
-    const dim3* block_dim;
-    const dim3* grid_dim;
+    const uint3* block_dim;
+    const uint3* grid_dim;
     const int* warp;
+    struct AssayWatch* watch;  // of a sanitised build
 };
 }
+
+#ifdef ASSAY_SANITISE
+#include "watch.h"
+#define ASSAY_WATCH &assay::watch
+#else
+#define ASSAY_WATCH nullptr
+#endif
 
 namespace assay {
 // Argument buffers are not the kernel's memory, so reading them is not instrumented.
@@ -103,7 +111,8 @@ constexpr AssayKernel describe(const char* name, uint32_t bounds) {
 }  // namespace assay
 
 extern "C" {
-__attribute__((visibility("default"))) AssayState assay_state{&threadIdx, &blockIdx, &blockDim, &gridDim, &warpSize};
+__attribute__((visibility("default"))) AssayState assay_state{&threadIdx, &blockIdx, &blockDim,
+                                                                      &gridDim,   &warpSize, ASSAY_WATCH};
 }
 
 #ifdef ASSAY_SANITISE

@@ -49,8 +49,9 @@
 #endif
 ASSAY_LANE_STATE uint3 threadIdx;
 ASSAY_LANE_STATE uint3 blockIdx;
-ASSAY_LANE_STATE dim3 blockDim;
-ASSAY_LANE_STATE dim3 gridDim;
+// Not dim3: a type with constructors is never constant to the compiler.
+ASSAY_LANE_STATE uint3 blockDim;
+ASSAY_LANE_STATE uint3 gridDim;
 ASSAY_LANE_STATE int warpSize;
 
 #include "../assay/math.h"

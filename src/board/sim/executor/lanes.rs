@@ -308,8 +308,8 @@ pub struct Runtime {
     memory: unsafe extern "C" fn(*mut u8, u64, usize, u32, u64) -> *mut u8,
 }
 
-/// The table that every library gets.
-pub static RUNTIME: Runtime = Runtime {
+/// The table that every library gets a copy of: a hook is one jump away.
+pub const RUNTIME: Runtime = Runtime {
     barrier,
     wave,
     atomic: sanitise::atomic,

@@ -87,6 +87,7 @@ pub unsafe fn run(e: *mut Engine, library: &Library, l: &Launch) -> Result<Vec<F
         *engine.state.grid_dim = l.grid;
         let exact = shared_extents(library, l.lds);
         if l.sanitise {
+            library.check_sanitised()?;
             let dynamic = library.lds_dynamic as u64;
             let shared = library.lds_start as u64..dynamic + u64::from(l.lds);
             sanitise::sanitiser().begin(library, engine.facts.wave, shared);
@@ -151,16 +152,18 @@ unsafe fn blocks(
 /// # Safety
 /// As for [`blocks`].
 unsafe fn watched_lanes(e: *mut Engine, kernel: &Kernel) {
-    // SAFETY: as the caller promises.
+    // SAFETY: as the caller promises; sequence and list are as long as the block and do not change while it runs.
     unsafe {
         (*e).lanes.without_stacks();
         (*e).running = true;
-        let n = (*e).sequence.len();
+        let (n, sequence, list) = ((*e).sequence.len(), (*e).sequence.as_ptr(), (*e).list.as_ptr());
+        let (lane, packed, thread) = (kernel.lane, (*e).packed.as_ptr().cast(), (*e).state.thread);
         for i in 0..n {
-            (*e).lanes.current = (&(*e).sequence)[i];
-            sanitise::sanitiser().enter((*e).lanes.current);
-            *(*e).state.thread = (&(*e).list)[i];
-            (kernel.lane)((*e).packed.as_ptr().cast());
+            let current = *sequence.add(i);
+            (*e).lanes.current = current;
+            sanitise::sanitiser().enter(current);
+            *thread = *list.add(i);
+            lane(packed);
         }
         (*e).running = false;
     }

@@ -4,6 +4,7 @@
 
 use super::super::wire::Value;
 use super::lanes;
+use super::sanitise::Watch;
 use crate::board::BoardError;
 use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::CStr;
@@ -42,13 +43,15 @@ pub struct State {
     pub block_dim: *mut [u32; 3],
     pub grid_dim: *mut [u32; 3],
     warp: *mut i32,
+    /// Of a sanitised library.
+    pub watch: *mut Watch,
 }
 
 impl State {
     /// Of no library.
     pub fn none() -> Self {
         let null = std::ptr::null_mut();
-        Self { thread: null, block: null, block_dim: null, grid_dim: null, warp: std::ptr::null_mut() }
+        Self { thread: null, block: null, block_dim: null, grid_dim: null, warp: std::ptr::null_mut(), watch: std::ptr::null_mut() }
     }
 }
 
@@ -111,7 +114,7 @@ impl Library {
         let (runtime, lds_dynamic) = (symbol("assay_runtime")?, symbol("assay_lds")?);
         // SAFETY: the symbols are those that the generated unit and stub define, with these layouts.
         unsafe {
-            *runtime.cast::<*const lanes::Runtime>() = &raw const lanes::RUNTIME;
+            runtime.cast::<lanes::Runtime>().write(lanes::RUNTIME);
             let state = *state.cast::<State>();
             *state.warp = wave as i32;
             let kernels = kernels(table.cast(), usage.cast());
@@ -129,6 +132,15 @@ impl Library {
                 _handle: std::mem::ManuallyDrop::new(handle),
             })
         }
+    }
+
+    /// It is the sanitised twin of a library.
+    pub fn check_sanitised(&self) -> Result<(), BoardError> {
+        if self.state.watch.is_null() {
+            let wanted = "a sanitised launch (a library that assay built with its sanitised twin)".into();
+            return Err(BoardError::BadImage { wanted, present: self.path.clone() });
+        }
+        Ok(())
     }
 
     /// The kernel of that name.

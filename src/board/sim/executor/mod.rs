@@ -70,7 +70,8 @@ impl Executor {
     fn new(config: Config, socket: UnixStream, files: memory::Files) -> std::io::Result<Self> {
         die_with_parent(&socket)?;
         let memory = Memory::map(&config, files)?;
-        sanitise::install();
+        // SAFETY: the device thread, which has loaded nothing yet.
+        unsafe { sanitise::install() };
         let wave = config.facts.wave;
         let engine = Engine::new(config.facts, memory.status());
         fault::install(config.socket, engine)?;

@@ -3,11 +3,16 @@
 #![allow(unsafe_code)]
 
 mod access;
+mod hooks;
 mod order;
 mod places;
 mod region;
+mod report;
+mod shadow;
+mod watch;
 
-pub use access::{atomic, fence, memory, range, read, write};
+pub use hooks::{atomic, fence, memory, range, read, write};
+pub use watch::Watch;
 use order::{Order, Who};
 use places::Places;
 use region::Region;
@@ -15,18 +20,20 @@ use region::Region;
 use super::block::Engine;
 use super::library::Library;
 use crate::board::{Extent, FindingKind};
+use std::cell::UnsafeCell;
 use std::collections::HashMap;
+use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Everything a sanitised launch needs, reached by the hooks of the instrumented code.
 pub struct Sanitiser {
     /// Region 0 is the shared memory of the block that runs; the others are declared buffers.
     regions: Vec<Region>,
-    /// Region that was hit last.
-    last: usize,
-    /// The running lane, now.
-    now: Who,
+    /// Region that was hit last, and the one before.
+    hit: *mut Region,
+    before: *mut Region,
+    /// What the running library sees of all this.
+    watch: *mut Watch,
     order: Order,
     /// A sanitised launch is running.
     on: bool,
@@ -40,14 +47,24 @@ pub struct Sanitiser {
     known: HashMap<u64, String>,
 }
 
-static SANITISER: AtomicPtr<Sanitiser> = AtomicPtr::new(std::ptr::null_mut());
+/// Room for the sanitiser of this process: at a fixed address, since every access of a kernel asks for it.
+struct Place(UnsafeCell<MaybeUninit<Sanitiser>>);
 
-/// Makes the sanitiser of this process; once, before any library is loaded.
-pub fn install() {
-    let sanitiser = Sanitiser {
+// SAFETY: only the device thread uses what is in it.
+unsafe impl Sync for Place {}
+
+static SANITISER: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
+
+/// Makes the sanitiser of this process.
+///
+/// # Safety
+/// Device thread only, once, before any library is loaded.
+pub unsafe fn install() {
+    let mut sanitiser = Sanitiser {
         regions: vec![Region::shared()],
-        last: 0,
-        now: Who::NOBODY,
+        hit: std::ptr::null_mut(),
+        before: std::ptr::null_mut(),
+        watch: Box::into_raw(Box::default()),
         order: Order::default(),
         on: false,
         image: 0..0,
@@ -56,7 +73,9 @@ pub fn install() {
         places: HashMap::new(),
         known: HashMap::new(),
     };
-    SANITISER.store(Box::into_raw(Box::new(sanitiser)), Ordering::Relaxed);
+    sanitiser.aim();
+    // SAFETY: as the caller promises.
+    unsafe { (*SANITISER.0.get()).write(sanitiser) };
 }
 
 /// The sanitiser of this process.
@@ -66,7 +85,7 @@ pub fn install() {
 #[inline(always)]
 pub unsafe fn sanitiser<'a>() -> &'a mut Sanitiser {
     // SAFETY: as the caller promises.
-    unsafe { &mut *SANITISER.load(Ordering::Relaxed) }
+    unsafe { (*SANITISER.0.get()).assume_init_mut() }
 }
 
 /// Bounds of the calling thread's stack.
@@ -88,10 +107,22 @@ impl Sanitiser {
     /// Takes exact extents of a buffer; none forgets it.
     pub fn declare(&mut self, address: u64, bytes: u64, extents: Vec<Extent>) {
         self.regions.retain(|r| r.is_shared() || !r.overlaps(address, bytes));
-        self.last = 0;
         if !extents.is_empty() {
             self.regions.push(Region::new(address, bytes, extents));
         }
+        self.aim();
+    }
+
+    /// Points at a region of the list, whatever was hit: the list may have moved.
+    fn aim(&mut self) {
+        self.hit = self.regions.as_mut_ptr();
+        self.before = self.hit;
+    }
+
+    /// The region that was hit last.
+    fn hit(&self) -> &Region {
+        // SAFETY: `aim` follows every change of the list, and the first region is never removed.
+        unsafe { &*self.hit }
     }
 
     /// Bytes were copied to the device: what was declared uninitialised there is so again.
@@ -108,7 +139,7 @@ impl Sanitiser {
 
     /// Begins a sanitised launch.
     pub fn begin(&mut self, library: &Library, wave: u32, shared: Range<u64>) {
-        self.order.wave = wave.into();
+        self.order.set_wave(wave);
         self.order.begin_launch();
         if self.order.wrapped() {
             self.regions.iter_mut().for_each(Region::forget);
@@ -121,6 +152,7 @@ impl Sanitiser {
             self.image = library.image.clone();
             self.known.clear();
         }
+        self.watch = library.state.watch;
         self.on = true;
     }
 
@@ -128,12 +160,20 @@ impl Sanitiser {
     pub fn begin_block(&mut self, block: u64, exact: &[(String, Range<u64>)]) {
         self.order.begin_block(block);
         self.regions[0].fresh(exact);
+        self.show();
     }
 
     /// This lane runs from here on.
     #[inline(always)]
     pub fn enter(&mut self, lane: u32) {
-        self.now = self.order.now(lane);
+        // SAFETY: a watch is that of a loaded library, or our own.
+        unsafe { (*self.watch).now = self.order.now(lane) };
+    }
+
+    /// The running lane, now.
+    fn now(&self) -> Who {
+        // SAFETY: as for `enter`.
+        unsafe { (*self.watch).now }
     }
 
     /// Ends a launch.
@@ -144,11 +184,13 @@ impl Sanitiser {
     /// All live lanes of the block passed a barrier.
     pub fn barrier(&mut self) {
         self.order.barrier();
+        self.show();
     }
 
     /// Lanes of a wave passed a wave barrier.
     pub fn wave_barrier(&mut self, wave: usize) {
         self.order.wave_barrier(wave);
+        self.show();
     }
 
     /// `file:line` of the user's source that `pc` belongs to.

@@ -1,17 +1,25 @@
 //! Which of two accesses came first, as far as barriers and fences say so.
 //! Refuses to count the simulator's own order, which no board promises.
 //!
-//! An access is one word: launch stamp (11 bits), block (24), lane (10), time (16), two marks of its cell, atomic (1).
-//! The time of a block goes up at every barrier.
+//! An access is one word: launch stamp (10 bits), block (24), time (16), lane (10), three marks of its cell, atomic (1).
+//! The time of a block goes up at every barrier. Words rise with launches, and within a block with its barriers, so that one
+//! comparison says that an access is past.
 
 use std::collections::HashMap;
 
-const STAMP: u32 = 53;
-const BLOCK: u32 = 29;
-const LANE: u32 = 19;
-const TIME: u32 = 3;
-const LAST_STAMP: u64 = (1 << 11) - 1;
+const STAMP: u32 = 54;
+const BLOCK: u32 = 30;
+const TIME: u32 = 14;
+const LANE: u32 = 4;
+const LAST_STAMP: u64 = (1 << 10) - 1;
+const LAST_LANE: u64 = (1 << 10) - 1;
 const LAST_TIME: u64 = (1 << 16) - 1;
+const MARKS: u64 = (1 << LANE) - 1;
+/// Marks of a cell's last read: there is more than its two words; and that more is only one other reader of the same moment,
+/// in the same wave, or in another one.
+const MORE: u64 = 2;
+const PAIR_OF_WAVE: u64 = 4;
+const PAIR_OF_BLOCK: u64 = 8;
 
 /// Who accessed a byte, and when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -27,18 +35,18 @@ impl Who {
     }
     /// Its lane.
     pub fn lane(self) -> u64 {
-        self.0 >> LANE & 0x3ff
+        self.0 >> LANE & LAST_LANE
     }
     fn time(self) -> u64 {
         self.0 >> TIME & LAST_TIME
     }
     /// The cell holds more about this launch than its two words.
     pub fn more(self) -> bool {
-        self.0 & 2 != 0
+        self.0 & MORE != 0
     }
-    /// With that mark.
-    pub fn with_more(self, more: bool) -> Self {
-        Self(self.0 & !2 | u64::from(more) << 1)
+    /// Without marks.
+    pub fn plain(self) -> Self {
+        Self(self.0 & !(MORE | PAIR_OF_WAVE | PAIR_OF_BLOCK))
     }
     /// The same access as an atomic one.
     #[inline(always)]
@@ -59,10 +67,15 @@ impl Who {
     pub fn same_block(self, other: Self) -> bool {
         (self.0 ^ other.0) >> BLOCK == 0
     }
+    /// Same launch, block and time.
+    #[inline(always)]
+    fn same_moment(self, other: Self) -> bool {
+        (self.0 ^ other.0) >> TIME == 0
+    }
     /// Same launch, block and lane.
     #[inline(always)]
     pub fn same_lane(self, other: Self) -> bool {
-        (self.0 ^ other.0) >> LANE == 0
+        (self.0 ^ other.0) & !(LAST_TIME << TIME | MARKS) == 0
     }
 }
 
@@ -93,14 +106,25 @@ pub struct Order {
     /// Per wave, time of its last wave barrier.
     waves: Vec<u64>,
     /// Lanes of a wave, a power of two.
-    pub wave: u64,
+    wave: u64,
+    /// Bits of a word in which lanes of different waves differ.
+    other_waves: u64,
     fenced: Option<u64>,
     releases: HashMap<u64, Vec<Release>>,
     acquires: Vec<Acquire>,
     wrapped: bool,
+    /// Words below the first cannot race in a buffer: they are of earlier launches. Words below the second cannot race in
+    /// shared memory: they are of earlier launches, of other blocks, or from before the last barrier.
+    past: [Who; 2],
 }
 
 impl Order {
+    /// Waves have this many lanes.
+    pub fn set_wave(&mut self, lanes: u32) {
+        self.wave = lanes.into();
+        self.other_waves = (LAST_LANE & !(self.wave - 1)) << LANE;
+    }
+
     /// A new launch: nothing before it can race.
     pub fn begin_launch(&mut self) {
         self.wrapped |= self.stamp == LAST_STAMP;
@@ -120,6 +144,26 @@ impl Order {
         (self.time, self.barrier, self.fenced) = (0, 0, None);
         self.waves.clear();
         self.acquires.clear();
+        self.note_past();
+    }
+
+    fn note_past(&mut self) {
+        self.past = [Who(self.stamp << STAMP), Who(self.base | self.barrier << TIME)];
+    }
+
+    /// Words below it certainly are no rivals of anything that the running block does from now on.
+    pub fn past(&self, shared: bool) -> Who {
+        self.past[usize::from(shared)]
+    }
+
+    /// Bits in which a word differs from that of the running lane unless it is the lane's own, whatever the time, and says all.
+    pub const RIVALS: u64 = !(LAST_TIME << TIME | MARKS) | MORE;
+
+    /// Mask, and what is left of two words under it if the first is of this very moment and marked as standing for all readers
+    /// of the block; and the same for those of the second's wave.
+    pub fn pairs(&self) -> [(u64, u64); 2] {
+        let moment = u64::MAX << TIME;
+        [(moment | PAIR_OF_BLOCK, PAIR_OF_BLOCK), (moment | self.other_waves | PAIR_OF_WAVE, PAIR_OF_WAVE)]
     }
 
     fn tick(&mut self) -> u64 {
@@ -130,6 +174,7 @@ impl Order {
             self.base = self.stamp << STAMP | self.block << BLOCK;
             (self.time, self.barrier) = (1, 1);
             self.waves.clear();
+            self.note_past();
         }
         self.time
     }
@@ -137,6 +182,7 @@ impl Order {
     /// A barrier of the block.
     pub fn barrier(&mut self) {
         self.barrier = self.tick();
+        self.note_past();
     }
 
     /// A barrier of one wave.
@@ -160,13 +206,25 @@ impl Order {
         then.time() < self.barrier
     }
 
-    /// Two reads of the running block make a third one redundant: they are of the same moment, and whatever wave barrier
+    /// `read` with the marks of a cell that holds these besides.
+    pub fn marked(&self, read: Who, other: Who, far: Who) -> Who {
+        let mut marks = if other == Who::NOBODY && far == Who::NOBODY { 0 } else { MORE };
+        if far == Who::NOBODY && read.same_moment(other) {
+            marks |= if self.same_wave(read, other) { PAIR_OF_WAVE } else { PAIR_OF_BLOCK };
+        }
+        Who(read.plain().0 | marks)
+    }
+
+    /// A last read and its other one make a third reader redundant: they are of this very moment, and whatever wave barrier
     /// orders both of them before a later write orders the third as well.
     #[inline(always)]
-    pub fn stand_for(&self, a: Who, b: Who, now: Who) -> bool {
-        let wave = |w: Who| w.lane() >> self.wave.trailing_zeros();
-        let same_moment = a.same_block(now) && b.same_block(now) && a.time() == now.time() && b.time() == now.time();
-        same_moment && (wave(a) != wave(b) || wave(a) == wave(now))
+    pub fn stands_for(&self, read: Who, now: Who) -> bool {
+        self.pairs().iter().any(|&(mask, pair)| (read.0 ^ now.0) & mask == pair)
+    }
+
+    #[inline(always)]
+    fn same_wave(&self, a: Who, b: Who) -> bool {
+        (a.0 ^ b.0) & self.other_waves == 0
     }
 
     /// Nothing orders `then` before `now`, which are by different lanes.
@@ -221,7 +279,8 @@ mod tests {
     use super::*;
 
     fn order() -> Order {
-        let mut o = Order { wave: 32, ..Order::default() };
+        let mut o = Order::default();
+        o.set_wave(32);
         o.begin_launch();
         o.begin_block(0);
         o
@@ -265,9 +324,37 @@ mod tests {
     fn two_readers_stand_for_a_third_only_if_no_wave_barrier_could_tell_them_apart() {
         let mut o = order();
         let (a, b, far) = (o.now(1), o.now(2), o.now(40));
-        assert!(o.stand_for(a, b, o.now(3)) && !o.stand_for(a, b, far) && o.stand_for(a, far, o.now(70)));
+        let near = o.marked(a, b, Who::NOBODY);
+        assert!(o.stands_for(near, o.now(3)) && !o.stands_for(near, far));
+        assert!(o.stands_for(o.marked(a, far, Who::NOBODY), o.now(70)));
+        assert!(!o.stands_for(o.marked(a, b, far), o.now(3)) && !o.stands_for(a, o.now(3)));
         o.barrier();
-        assert!(!o.stand_for(a, b, o.now(3)));
+        assert!(!o.stands_for(near, o.now(3)));
+    }
+
+    #[test]
+    fn what_is_past_depends_on_the_memory() {
+        let mut o = order();
+        let before = o.now(1);
+        let past = |o: &Order, then: Who| [false, true].map(|shared| then.0 < o.past(shared).0);
+        assert_eq!(past(&o, before), [false, false]);
+        o.barrier();
+        assert_eq!((past(&o, before), past(&o, o.now(1))), ([false, true], [false, false]));
+        o.begin_block(1);
+        assert_eq!(past(&o, before), [false, true]);
+        o.begin_launch();
+        o.begin_block(0);
+        assert_eq!(past(&o, before), [true, true]);
+    }
+
+    #[test]
+    fn a_lane_is_no_rival_of_its_own_whatever_the_time() {
+        let mut o = order();
+        let before = o.now(7);
+        o.wave_barrier(0);
+        assert_eq!((before.0 ^ o.now(7).0) & Order::RIVALS, 0);
+        assert_ne!((before.0 ^ o.now(6).0) & Order::RIVALS, 0);
+        assert_ne!((o.marked(before, o.now(6), Who::NOBODY).0 ^ o.now(7).0) & Order::RIVALS, 0);
     }
 
     #[test]

@@ -14,6 +14,108 @@ pub mod state {
     pub const WRITABLE: u8 = 2;
     /// Holds a defined value.
     pub const DEFINED: u8 = 4;
+
+    /// States past the end of a region, which allow nothing: a look at the widest access never leaves the vector.
+    pub const PADDING: usize = 16;
+
+    /// What a stretch of bytes has in common, and what any of it has, in each of as many bytes as `mask` has.
+    #[derive(Clone, Copy)]
+    pub struct Seen {
+        all: u64,
+        any: u64,
+        mask: u64,
+    }
+
+    impl Seen {
+        /// Every byte has these bits.
+        #[inline(always)]
+        pub fn all(self, bits: u8) -> bool {
+            let wanted = each(bits) & self.mask;
+            self.all & wanted == wanted
+        }
+        /// Some byte has one of these bits.
+        #[inline(always)]
+        pub fn any(self, bits: u8) -> bool {
+            self.any & each(bits) != 0
+        }
+    }
+
+    /// These bits in each of eight bytes.
+    const fn each(bits: u8) -> u64 {
+        bits as u64 * 0x0101_0101_0101_0101
+    }
+
+    /// The states of a stretch, as words of at most eight bytes each.
+    ///
+    /// # Safety
+    /// `states` points at `bytes` states.
+    #[inline(always)]
+    pub unsafe fn of(states: *const u8, bytes: u64) -> Seen {
+        let mut seen = Seen { all: u64::MAX, any: 0, mask: 0 };
+        // SAFETY: as the caller promises.
+        unsafe {
+            words(bytes, |at, size| {
+                let (word, mask) = (load(states.add(at), size), u64::MAX >> (64 - 8 * size));
+                seen.all &= word | !mask;
+                seen.any |= word;
+                seen.mask |= mask;
+            });
+        }
+        seen
+    }
+
+    /// Marks the writable ones of a stretch as defined.
+    ///
+    /// # Safety
+    /// `states` points at `bytes` states.
+    #[inline(always)]
+    pub unsafe fn define(states: *mut u8, bytes: u64) {
+        // SAFETY: as the caller promises; writable bits move to the place of the defined ones of their own bytes.
+        unsafe {
+            words(bytes, |at, size| {
+                let word = load(states.add(at), size);
+                store(states.add(at), size, word | (word & each(WRITABLE)) << 1);
+            });
+        }
+    }
+
+    /// Calls with offset and size of each word; nothing is left of the loop where the length is a constant.
+    #[inline(always)]
+    fn words(bytes: u64, mut each: impl FnMut(usize, u32)) {
+        let mut at = 0;
+        for size in [8, 4, 2, 1] {
+            while bytes - at >= u64::from(size) {
+                each(at as usize, size);
+                at += u64::from(size);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load(at: *const u8, size: u32) -> u64 {
+        // SAFETY: the caller has that many bytes there.
+        unsafe {
+            match size {
+                8 => at.cast::<u64>().read_unaligned(),
+                4 => at.cast::<u32>().read_unaligned().into(),
+                2 => at.cast::<u16>().read_unaligned().into(),
+                _ => at.read().into(),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store(at: *mut u8, size: u32, word: u64) {
+        // SAFETY: the caller has that many bytes there.
+        unsafe {
+            match size {
+                8 => at.cast::<u64>().write_unaligned(word),
+                4 => at.cast::<u32>().write_unaligned(word as u32),
+                2 => at.cast::<u16>().write_unaligned(word as u16),
+                _ => at.write(word as u8),
+            }
+        }
+    }
 }
 
 /// Last accesses of the bytes of a cell.
@@ -41,6 +143,7 @@ pub struct Region {
     pub start: u64,
     pub bytes: u64,
     pub extents: Vec<Extent>,
+    /// One a byte, then padding.
     pub state: Vec<u8>,
     pub cells: Vec<Cell>,
     pub more: Vec<More>,
@@ -111,7 +214,7 @@ impl Region {
     /// Brings the state up to date for a sanitised launch.
     pub fn prepare(&mut self) {
         if !self.prepared {
-            self.state = vec![0; self.bytes as usize];
+            self.state = vec![0; self.bytes as usize + state::PADDING];
             for e in &self.extents {
                 let bits = state::KNOWN
                     | if e.writable { state::WRITABLE } else { 0 }
@@ -142,7 +245,7 @@ impl Region {
         let start = range.start & !255;
         if self.start != start || self.bytes != range.end - start {
             (self.start, self.bytes, self.shift) = (start, range.end - start, 2);
-            self.state = vec![0; self.bytes as usize];
+            self.state = vec![0; self.bytes as usize + state::PADDING];
             self.clear_cells();
             self.extents.clear();
         }
