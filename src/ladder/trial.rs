@@ -291,7 +291,7 @@ fn volley(
     }
     let mut range = bed.gate.open(images, Tamper::None)?;
     for &at in places {
-        let (shot, _) = bed.gate.shoot(at, &mut range)?;
+        let shot = bed.gate.shoot_mutant(at, &mut range)?;
         let died = matches!(shot, Shot::Dead(..));
         let first = sight.kill.is_none();
         if sight.absorb(shot, &bed.gate.cases[at].case.id, at)? {
