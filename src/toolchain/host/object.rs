@@ -138,8 +138,7 @@ pub fn stub(usage: &Usage, divergent: bool, sanitise: bool) -> String {
         let offset = i * 8;
         // The return address goes along as one more argument of the atomic hook: it names the source line.
         let pc = if *name == "assay_atomic" { "\tmovq (%rsp), %rdx\n" } else { "" };
-        let _ =
-            write!(s, "\t.globl {name}\n\t.hidden {name}\n{name}:\n{pc}\tjmp *assay_runtime+{offset}(%rip)\n");
+        let _ = write!(s, "\t.globl {name}\n\t.hidden {name}\n{name}:\n{pc}\tjmp *assay_runtime+{offset}(%rip)\n");
     }
     if sanitise {
         hooks(&mut s);
@@ -157,11 +156,8 @@ pub fn stub(usage: &Usage, divergent: bool, sanitise: bool) -> String {
 /// the source line.
 fn hooks(s: &mut String) {
     let mut jump = |name: &str, before: &str, entry: usize| {
-        let _ = write!(
-            s,
-            "\t.globl {name}\n\t.hidden {name}\n{name}:\n{before}\tjmp *assay_runtime+{}(%rip)\n",
-            entry * 8
-        );
+        let _ =
+            write!(s, "\t.globl {name}\n\t.hidden {name}\n{name}:\n{before}\tjmp *assay_runtime+{}(%rip)\n", entry * 8);
     };
     let pc = "\tmovq (%rsp), %rdx\n";
     for (i, size) in SIZES.iter().enumerate() {

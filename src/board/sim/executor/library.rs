@@ -51,7 +51,14 @@ impl State {
     /// Of no library.
     pub fn none() -> Self {
         let null = std::ptr::null_mut();
-        Self { thread: null, block: null, block_dim: null, grid_dim: null, warp: std::ptr::null_mut(), watch: std::ptr::null_mut() }
+        Self {
+            thread: null,
+            block: null,
+            block_dim: null,
+            grid_dim: null,
+            warp: std::ptr::null_mut(),
+            watch: std::ptr::null_mut(),
+        }
     }
 }
 

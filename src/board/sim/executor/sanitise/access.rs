@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::super::lanes;
+use super::order::Who;
 use super::region::{Region, state};
 use super::shadow::{quick, touch};
 use super::{Sanitiser, sanitiser};
-use super::order::Who;
 
 /// What an access does.
 #[derive(Clone, Copy, PartialEq, Eq)]

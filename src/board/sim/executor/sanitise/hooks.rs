@@ -56,4 +56,3 @@ pub unsafe extern "C" fn memory(to: *mut u8, from: u64, bytes: usize, which: u32
     }
     to
 }
-

@@ -12,10 +12,10 @@ mod shadow;
 mod watch;
 
 pub use hooks::{atomic, fence, memory, range, read, write};
-pub use watch::Watch;
 use order::{Order, Who};
 use places::Places;
 use region::Region;
+pub use watch::Watch;
 
 use super::block::Engine;
 use super::library::Library;

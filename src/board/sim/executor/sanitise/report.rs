@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::super::block::Engine;
+use super::Sanitiser;
 use super::access::Act;
 use super::order::Who;
 use super::region::{Region, state};
-use super::Sanitiser;
 use crate::board::FindingKind;
 
 impl Sanitiser {

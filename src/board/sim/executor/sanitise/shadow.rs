@@ -98,4 +98,3 @@ pub fn touch(order: &Order, c: &mut Cell, m: &mut More, now: Who, act: Act, shar
     c.read = order.marked(c.read, m.other, m.far);
     rival
 }
-
