@@ -13,8 +13,8 @@ pub fn digest(bytes: &[u8]) -> Result<String, String> {
     let mut parts = Vec::new();
     for section in file.sections().filter(|s| matters(s.kind())) {
         let name = section.name().map_err(|e| e.to_string())?;
-        // Unwind tables describe code that is compared anyway.
-        if name.starts_with(".eh_frame") || name.starts_with(".note") {
+        // Unwind tables describe code that is compared anyway; pooled constants are compared where they are used.
+        if name.starts_with(".eh_frame") || name.starts_with(".note") || pooled(&section) {
             continue;
         }
         let data = section.data().map_err(|e| e.to_string())?;
@@ -34,27 +34,50 @@ fn matters(kind: SectionKind) -> bool {
     )
 }
 
-/// What a section refers to: names and section names, no indices.
+/// Whether a section is a pool of mergeable constants, whose order and labels follow the order of the functions.
+fn pooled(section: &object::Section) -> bool {
+    let object::SectionFlags::Elf { sh_flags, .. } = section.flags() else { return false };
+    sh_flags.contains(object::elf::SHF_MERGE)
+}
+
+/// What a section refers to: names, places and constants, no indices and no numbered labels.
 fn relocations(file: &object::File, section: &object::Section) -> Result<String, String> {
     let mut text = String::new();
     for (offset, relocation) in section.relocations() {
         let _ = write!(text, "{offset}:{:?}:{}:", relocation.flags(), relocation.addend());
-        let of = |index| file.section_by_index(index).and_then(|s| s.name().map(str::to_string));
-        let target = match relocation.target() {
-            RelocationTarget::Section(index) => of(index).map_err(|e| e.to_string())?,
+        match relocation.target() {
+            RelocationTarget::Section(index) => {
+                let target = file.section_by_index(index).and_then(|s| s.name().map(str::to_string));
+                text.push_str(&target.map_err(|e| e.to_string())?);
+            }
             RelocationTarget::Symbol(index) => {
                 let symbol = file.symbol_by_index(index).map_err(|e| e.to_string())?;
-                match (symbol.name().unwrap_or_default(), symbol.section_index()) {
-                    ("", Some(section)) => of(section).map_err(|e| e.to_string())?,
-                    (name, _) => name.to_string(),
-                }
+                text.push_str(&referent(file, &symbol).map_err(|e| e.to_string())?);
             }
-            _ => String::new(),
-        };
-        text.push_str(&target);
+            _ => {}
+        }
         text.push(' ');
     }
     Ok(text)
+}
+
+/// What a symbol stands for: its name, or for a label that the compiler numbered the constant behind it, or its place.
+fn referent(file: &object::File, symbol: &object::Symbol) -> object::Result<String> {
+    let name = symbol.name().unwrap_or_default();
+    let Some(index) = symbol.section_index().filter(|_| name.is_empty() || name.starts_with(".L")) else {
+        return Ok(name.to_string());
+    };
+    let section = file.section_by_index(index)?;
+    if !pooled(&section) {
+        return Ok(format!("{}+{}", section.name()?, symbol.address()));
+    }
+    let next = file.symbols().filter(|s| s.section_index() == Some(index) && s.address() > symbol.address());
+    let end = next.map(|s| s.address()).min().unwrap_or(section.size());
+    let bytes = section.data_range(symbol.address(), end - symbol.address())?.unwrap_or_default();
+    Ok(bytes.iter().fold(String::from("="), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
 }
 
 #[cfg(test)]
@@ -89,6 +112,7 @@ mod tests {
             "int h(int); double g(double x) { return x * 1.25 + h(1); }",
             "int h(int); double g(double x) { return x * 1.5 - h(1); }",
             "int i(int); double g(double x) { return x * 1.5 + i(1); }",
+            "int h(int); double g(double x) { return x * 1.5 + h(1) + 0.25; }",
         ] {
             assert_ne!(digest(&object(other)).expect("digest"), base, "{other}");
         }
