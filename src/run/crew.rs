@@ -65,6 +65,10 @@ pub struct Worker {
     pub heard: Instant,
     /// Why we killed it.
     pub killed: Option<String>,
+    /// The last case that its pipe announced.
+    pub announced: Option<usize>,
+    /// Its pipe cannot be trusted any more. It runs on until it is killed, so that its slate may be a case ahead of its pipe.
+    pub garbled: bool,
 }
 
 impl Worker {
@@ -72,6 +76,20 @@ impl Worker {
     pub fn look(&mut self) {
         look(&mut self.cases, self.process.slate.last());
     }
+
+    /// The case to charge with its death, and what it was at.
+    pub fn charged(&mut self) -> Option<(usize, &'static str)> {
+        self.look();
+        if self.garbled {
+            return announced(&self.cases, self.announced);
+        }
+        charged(&self.cases)
+    }
+}
+
+/// What stood on the pipe before the rubbish: the pipe alone has an order.
+fn announced(cases: &[(usize, Stage)], last: Option<usize>) -> Option<(usize, &'static str)> {
+    cases.iter().find(|(c, _)| Some(*c) == last).map(|(c, _)| (*c, "ran on the board"))
 }
 
 fn look(cases: &mut [(usize, Stage)], last: Option<Mark>) {
@@ -87,8 +105,7 @@ fn look(cases: &mut [(usize, Stage)], last: Option<Mark>) {
     }
 }
 
-/// The case to charge with a death, and what it was at.
-pub fn charged(cases: &[(usize, Stage)]) -> Option<(usize, &'static str)> {
+fn charged(cases: &[(usize, Stage)]) -> Option<(usize, &'static str)> {
     if let Some((case, _)) = cases.iter().find(|(_, s)| matches!(s, Stage::OnBoard(_))) {
         return Some((*case, "ran on the board"));
     }
@@ -109,6 +126,15 @@ mod tests {
         let on_board = Stage::OnBoard(Instant::now());
         let cases = [(1, Stage::Judged), (2, on_board), (3, Stage::Assigned)];
         assert_eq!(charged(&cases).map(|c| c.0), Some(2));
+    }
+
+    #[test]
+    fn rubbish_is_charged_to_the_case_announced_before_it_wherever_the_worker_is_by_then() {
+        let on_board = Stage::OnBoard(Instant::now());
+        let cases = [(1, Stage::Judged), (2, on_board), (3, Stage::Assigned)];
+        assert_eq!(announced(&cases, Some(1)).map(|c| c.0), Some(1));
+        assert_eq!(announced(&cases, Some(7)), None, "it has its verdict");
+        assert_eq!(announced(&cases, None), None);
     }
 
     #[test]

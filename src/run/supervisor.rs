@@ -4,7 +4,7 @@
 //! told whether the one being judged or the one being prepared is to blame, all of them are handed out again to a *careful* worker,
 //! which gets one case at a time.
 
-use super::crew::{Stage, Stop, Worker, charged};
+use super::crew::{Stage, Stop, Worker};
 use super::ledger::Ledger;
 use super::out::Writer;
 use super::plan::unjudged;
@@ -201,6 +201,8 @@ impl<'a> Supervisor<'a> {
             closed: None,
             heard: Instant::now(),
             killed: None,
+            announced: None,
+            garbled: false,
         });
         Ok(())
     }
@@ -219,6 +221,7 @@ impl<'a> Supervisor<'a> {
                     }
                     if let Err(why) = self.line(at, line)? {
                         self.workers[at].killed = Some(why);
+                        self.workers[at].garbled = true;
                         self.workers[at].process.kill();
                     }
                 }
@@ -253,6 +256,7 @@ impl<'a> Supervisor<'a> {
             }
             ("start", Some(place)) => {
                 let case = worker.cases[place].0;
+                worker.announced = Some(case);
                 self.pending.extend_from_slice(line);
                 (self.on_event)(Event::CaseStarted { index: case as u64, id: &self.cases[case].id });
             }
@@ -432,8 +436,7 @@ impl<'a> Supervisor<'a> {
             how = format!("the worker was stopped: {why}");
         }
         let said = if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
-        worker.look();
-        let charged = charged(&worker.cases);
+        let charged = worker.charged();
         let rest: Vec<usize> = open.iter().copied().filter(|c| charged.is_none_or(|(g, _)| g != *c)).collect();
         self.ledger.hand_back(&rest);
         self.careful = true;
